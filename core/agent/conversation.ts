@@ -1,0 +1,3 @@
+import type { ConversationHandle } from "./conversation-types.ts";
+
+export type Conversation = ConversationHandle;

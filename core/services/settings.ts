@@ -1,0 +1,25 @@
+// Layered configuration. The file format lives in extensions/settings; this is what everybody reads.
+import type { SettingDefinition } from "../agent/settings.ts";
+import { createToken } from "../kernel/services.ts";
+
+/** Low to high: defaults, RPC host defaults, user file, project file, `--config` overlays, this process. */
+export type SettingLayer = "default" | "host" | "user" | "project" | "overlay" | "runtime";
+
+export interface Settings {
+  /** The effective value. A value that does not fit the schema is reported once and the next lower layer answers. */
+  get<T>(setting: SettingDefinition<T>): T;
+  /** By dotted path; undefined when no layer and no definition has it. */
+  getPath(path: string): unknown;
+  /** Which layer answers, and from which file. */
+  origin(path: string): { layer: SettingLayer; file?: string | undefined };
+  /** For this process only; never written (DESIGN §3 "runtime setters"). */
+  setRuntime(path: string, value: unknown): void;
+  /** Writes one path into the user's or the project's config.yml, keeping comments and unknown keys. */
+  write(layer: "user" | "project", path: string, value: unknown): Promise<void>;
+  /** Told of the dotted paths whose effective value changed. */
+  onChange(listener: (paths: readonly string[]) => void): () => void;
+  /** Everything configured, merged; for `/settings`. */
+  all(): Record<string, unknown>;
+}
+
+export const Settings = createToken<Settings>("settings");

@@ -1,0 +1,46 @@
+// Slash commands: text that starts with `/` in a prompt.
+import type { Context } from "../kernel/context.ts";
+import { type Definition, define, type MaybePromise } from "../kernel/definition.ts";
+import { createToken } from "../kernel/services.ts";
+
+/** What a slash command's `run` may answer: nothing (local only), or text that goes on to the model. */
+export type SlashOutcome = void | { prompt: string };
+
+export interface SlashContext extends Context {
+  /** Sends a `command_output` frame. */
+  output(text: string): void;
+}
+
+export interface SlashDefinition extends Definition<"slash command"> {
+  /** Shown in listings; one sentence. */
+  readonly description: string;
+  readonly aliases?: readonly string[] | undefined;
+  readonly argumentHint?: string | undefined;
+  readonly subcommands?: readonly { name: string; description?: string; usage?: string }[] | undefined;
+  readonly source?: "builtin" | "skill" | "extension" | "custom" | "mcp_prompt" | "file" | undefined;
+  /** `serial` ones run in the lane and answer once; extensions' are concurrent unless they say otherwise (DESIGN §9). */
+  readonly concurrency?: "serial" | "concurrent" | undefined;
+  /** An extension may take a built-in's name only with this. */
+  readonly override?: boolean | undefined;
+  /** `args` is the text after the name, trimmed. */
+  run(ctx: SlashContext, args: string): MaybePromise<SlashOutcome>;
+}
+
+export function defineSlashCommand(command: Omit<SlashDefinition, "kind">): SlashDefinition {
+  return define({ kind: "slash command", ...command });
+}
+
+declare module "../kernel/definition.ts" {
+  interface Kinds {
+    "slash command": SlashDefinition;
+  }
+}
+
+export interface SlashCommands {
+  /** Parses `/name args` and `/name:args`; undefined when no command answers the name. */
+  match(text: string): { definition: SlashDefinition; owner: string; name: string; args: string } | undefined;
+  /** The listing of `get_available_commands`. */
+  listing(): unknown[];
+}
+
+export const SlashCommands = createToken<SlashCommands>("slash commands");

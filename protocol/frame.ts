@@ -1,0 +1,58 @@
+// The frames that are not commands' own: ready, responses, process-level notices. One JSON object per line.
+import { z } from "zod";
+
+/** Physical line limit of protocol v1, newline included (002_…, "Transport and Framing"). */
+export const MAX_FRAME_BYTES = 1_048_576;
+/** Logical frame limit of protocol v2, and the largest line the daemon reads. */
+export const MAX_REASSEMBLED_FRAME_BYTES = 67_108_864;
+/** Raw bytes in every `rpc_chunk` but the last. */
+export const CHUNK_BYTES = 262_144;
+export const PROTOCOL_VERSION = 1;
+export const SUPPORTED_PROTOCOL_VERSIONS: readonly number[] = [1, 2];
+
+/** A request id is echoed as it came; other JSON types are refused (DESIGN §3). */
+export type RequestId = string | number;
+
+export const ReadyFrame = z
+  .object({
+    type: z.literal("ready"),
+    protocolVersion: z.literal(1),
+    supportedProtocolVersions: z.array(z.number()),
+    maxFrameBytes: z.number(),
+    maxReassembledFrameBytes: z.number(),
+  })
+  .meta({ id: "ReadyFrame" });
+
+/** Optional machine-readable reason of a failure (DESIGN §9). */
+export const FailureCode = z.enum([
+  "invalid_params",
+  "busy",
+  "not_found",
+  "cancelled",
+  "too_large",
+  "stale_cursor",
+  "session_busy",
+  "unknown_since",
+  "locked",
+  "internal",
+]);
+export type FailureCode = z.infer<typeof FailureCode>;
+
+export const ResponseFrame = z
+  .object({
+    id: z.union([z.string(), z.number()]).optional(),
+    type: z.literal("response"),
+    command: z.string().optional(),
+    success: z.boolean(),
+    data: z.unknown().optional(),
+    error: z.string().optional(),
+    code: FailureCode.optional(),
+  })
+  .meta({ id: "ResponseFrame" });
+export type ResponseFrame = z.infer<typeof ResponseFrame>;
+
+/** Any outbound frame. */
+export interface Frame {
+  type: string;
+  [field: string]: unknown;
+}
