@@ -51,6 +51,8 @@ export {
 } from "./kernel/host-requests.ts";
 export { createToken, defineService, type ServiceDefinition, type Token } from "./kernel/services.ts";
 export * from "./services/host-uris.ts";
+export { Launch } from "./services/launch.ts";
+export { defineLoginFlow, type LoginContext, type LoginFlowDefinition } from "./services/login.ts";
 export * from "./services/models.ts";
 export * from "./services/settings.ts";
 export * from "./services/shell.ts";
