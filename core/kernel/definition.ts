@@ -132,6 +132,10 @@ export interface SetupScope {
   own(undo: () => MaybePromise<void>, label?: string): () => Promise<void>;
   /** State handed from the previous generation to this one; structured-cloneable values only. */
   readonly hot: { data: unknown; version?: string | number | undefined };
+  /** Runs once the swap has made this generation live: `reload` when an earlier generation of the unit was live before. */
+  onLive?(run: (reason: "startup" | "reload") => MaybePromise<void>): void;
+  /** Runs when this generation retires: after its last call, before its scope is disposed; bounded, its failure is reported. */
+  onRetire?(run: (reason: "reload" | "unload" | "shutdown") => MaybePromise<void>): void;
 }
 
 /** Defines an extension with set-up code. A single definition, or an array of them, is an extension as well. */
