@@ -50,6 +50,13 @@ export {
   type UiMethodDefinition,
 } from "./kernel/host-requests.ts";
 export { createToken, defineService, type ServiceDefinition, type Token } from "./kernel/services.ts";
+export {
+  type DialectDefinition,
+  type DialectHints,
+  type DialectUnit,
+  defineDialect,
+  type VirtualModule,
+} from "./services/dialects.ts";
 export * from "./services/host-uris.ts";
 export { Launch } from "./services/launch.ts";
 export { defineLoginFlow, type LoginContext, type LoginFlowDefinition } from "./services/login.ts";
