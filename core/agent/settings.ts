@@ -10,6 +10,8 @@ export interface SettingDefinition<T = unknown> extends Definition<"setting"> {
   readonly hostDefault?: T | undefined;
   /** Older dotted names read as this one (`task.*` of older files). */
   readonly aliases?: readonly string[] | undefined;
+  /** A project's file may set it only when the project is trusted: the value runs, reaches out or lowers a guard. */
+  readonly trustedOnly?: boolean | undefined;
 }
 
 /** Defines a setting; `name` is the dotted path. Read it with `ctx.setting(definition)`. */
@@ -19,6 +21,6 @@ export function defineSetting<T>(setting: Omit<SettingDefinition<T>, "kind">): S
 
 declare module "../kernel/definition.ts" {
   interface Kinds {
-    setting: SettingDefinition<never>;
+    setting: SettingDefinition;
   }
 }

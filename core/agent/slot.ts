@@ -23,6 +23,6 @@ export interface Slot<T> {
 
 declare module "../kernel/definition.ts" {
   interface Kinds {
-    slot: SlotDefinition<never>;
+    slot: SlotDefinition;
   }
 }

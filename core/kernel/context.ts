@@ -37,6 +37,24 @@ export interface Invocation {
   readonly pending: Set<Promise<unknown>>;
 }
 
+/** Values higher layers carry along; filled by declaration merging. */
+// biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
+export interface ContextLocals {}
+
+/** What `derive` may change. */
+export interface ContextChange {
+  signal?: AbortSignal | undefined;
+  scope?: Scope | undefined;
+  invocation?: Invocation | undefined;
+  locals?: Partial<ContextLocals> | undefined;
+}
+
+/** Handlers taken at one moment: a tool call uses the same ones before and after (DESIGN §9 "lease set"). */
+export interface PinnedHooks {
+  run<In, Out>(point: HookPoint<In, Out>, input: In, ctx: Context): Promise<Out | undefined>;
+  release(): void;
+}
+
 export interface Context {
   /** Id of the extension this context belongs to. */
   readonly owner: string;
@@ -68,12 +86,20 @@ export interface Context {
   sendRaw(frame: Frame): void;
   /** Runs the handlers of a point and gives the combined answer. */
   hook<In, Out>(point: HookPoint<In, Out>, input: In, options?: { signal?: AbortSignal | undefined }): Promise<Out | undefined>;
+  /** True when a point has handlers; lets hot paths skip building the input. */
+  hasHooks(point: HookPoint<never, unknown>): boolean;
   /** Reports a failure of an extension as an `extension_error` frame. */
   reportError(owner: string, event: string, error: unknown): void;
   /** Asks the daemon to end after the current command's response. */
   shutdown(): void;
   /** A context of the same owner for another signal, or on behalf of a call. */
-  derive(change: { signal?: AbortSignal | undefined; scope?: Scope; invocation?: Invocation | undefined }): Context;
+  derive(change: ContextChange): Context;
+  /** Takes the handlers of several points as they are now and holds their generations until released. */
+  pinHooks(points: readonly HookPoint<never, unknown>[]): PinnedHooks;
+  /** Sends a failure with the id and command of the request at hand after it was acknowledged. */
+  failLate(error: unknown): void;
+  /** What higher layers attached to this context (the conversation of the call). */
+  readonly locals: Readonly<ContextLocals>;
   /** Adds contributions at run time, owned by this generation. Returns their removal. */
   add(...definitions: AnyDefinition[]): () => void;
 }
