@@ -7,6 +7,49 @@ export * from "../protocol/message.ts";
 export * from "../protocol/model.ts";
 export type { ConversationHandle, InterruptMode, QueueMode, Selection, SubmitOptions } from "./agent/conversation-types.ts";
 export {
+  type Aborting,
+  aborting,
+  beforeAgentStart,
+  type CancelAnswer,
+  type ContextValue,
+  type ContinueAnswer,
+  contextBuilding,
+  contextOverflow,
+  type FrameEmitted,
+  frameEmitted,
+  type InputValue,
+  input,
+  type MessageEnded,
+  messageEnded,
+  type Overflow,
+  providerRequest,
+  type RequestValue,
+  type RetryAnswer,
+  type RunEnded,
+  type RunPlan,
+  runEnded,
+  type SessionBranch,
+  type SessionChange,
+  type SessionClosing,
+  type SessionSwitched,
+  sessionBeforeBranch,
+  sessionBeforeSwitch,
+  sessionBranched,
+  sessionClosing,
+  sessionSwitched,
+  type ToolCallValue,
+  type ToolFinishedValue,
+  type TurnEnded,
+  type TurnFailure,
+  toolDecide,
+  toolFinished,
+  toolObserve,
+  toolRewrite,
+  toolSeal,
+  turnEnded,
+  turnFailed,
+} from "./agent/hook-points.ts";
+export {
   defineProvider,
   type ModelMessage,
   type ProviderDefinition,
@@ -57,10 +100,47 @@ export {
   defineDialect,
   type VirtualModule,
 } from "./services/dialects.ts";
+export { Extensions, type ReloadReport, type UnitInfo } from "./services/extensions.ts";
 export * from "./services/host-uris.ts";
+export {
+  AgentAgents,
+  AgentBatch,
+  AgentDelegation,
+  AgentIsolationCommits,
+  AgentIsolationMerge,
+  AgentIsolationMode,
+  AgentMaxConcurrency,
+  AgentMaxNestedSpawnDepth,
+  AgentOverride,
+  AskTimeout,
+  AsyncEnabled,
+  AsyncMaxJobs,
+  BashAutoBackgroundEnabled,
+  BashAutoBackgroundThresholdMs,
+  BranchSummaryEnabled,
+  CompactionEnabled,
+  FollowUpMode,
+  ImagesAutoResize,
+  InterruptMode as InterruptModeSetting,
+  knownSettings,
+  MemoryBackend,
+  ReadDefaultLimit,
+  RetryEnabled,
+  SessionBackgroundLimit,
+  SkillsEnableSkillCommands,
+  SteeringMode,
+  TodoEager,
+  TodoEnabled,
+  TodoReminders,
+  TodoRemindersMax,
+  ToolsApproval,
+  ToolsApprovalMode,
+} from "./services/known-settings.ts";
 export { Launch } from "./services/launch.ts";
 export { defineLoginFlow, type LoginContext, type LoginFlowDefinition } from "./services/login.ts";
 export * from "./services/models.ts";
 export * from "./services/settings.ts";
 export * from "./services/shell.ts";
 export * from "./services/slash.ts";
+export { Trust } from "./services/trust.ts";
+export { type PathWatch, type PathWatchOptions, watchPaths } from "./services/watch.ts";
