@@ -40,6 +40,8 @@ export interface ToolDefinition<P = Record<string, unknown>> extends Definition<
   readonly promptGuidelines?: readonly string[] | undefined;
   /** Which wire source names it, for the docs. */
   readonly source?: "host" | "extension" | undefined;
+  /** Brings raw arguments into shape before they are validated; a throw is a validation error. */
+  prepareArguments?(args: unknown): unknown;
   /** Returns the result; a string is one text block. Throw ToolError for an error result. */
   run(ctx: ToolContext, args: P): MaybePromise<ToolResult | string>;
 }
