@@ -61,6 +61,17 @@ export {
 export { defineSetting, type SettingDefinition } from "./agent/settings.ts";
 export { defineSlot, type Slot, type SlotDefinition } from "./agent/slot.ts";
 export { defineTool, type ToolContext, type ToolDefinition, textResult } from "./agent/tool.ts";
+export {
+  countLines,
+  formatBytes,
+  headBytes,
+  MAX_BYTES,
+  MAX_LINES,
+  type Truncation,
+  tailBytes,
+  truncateHead,
+  truncateTail,
+} from "./agent/truncation.ts";
 export type { Context, DialogOptions, Invocation, Logger, Ui, UiMethods } from "./kernel/context-door.ts";
 export {
   type CommandDefinition,
@@ -92,6 +103,7 @@ export {
   type UiAnswer,
   type UiMethodDefinition,
 } from "./kernel/host-requests.ts";
+export { Serialized } from "./kernel/serialized.ts";
 export { createToken, defineService, type ServiceDefinition, type Token } from "./kernel/services.ts";
 export {
   type DialectDefinition,
@@ -101,6 +113,9 @@ export {
   type VirtualModule,
 } from "./services/dialects.ts";
 export { Extensions, type ReloadReport, type UnitInfo } from "./services/extensions.ts";
+export { Framing } from "./services/framing.ts";
+export { HostContributions } from "./services/host-contributions.ts";
+export type { SessionLog } from "./session/log.ts";
 export * from "./services/host-uris.ts";
 export {
   AgentAgents,
@@ -142,5 +157,6 @@ export * from "./services/models.ts";
 export * from "./services/settings.ts";
 export * from "./services/shell.ts";
 export * from "./services/slash.ts";
+export { defineStateField, type StateFieldDefinition } from "./services/state.ts";
 export { Trust } from "./services/trust.ts";
 export { type PathWatch, type PathWatchOptions, watchPaths } from "./services/watch.ts";

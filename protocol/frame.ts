@@ -1,14 +1,13 @@
 // The frames that are not commands' own: ready, responses, process-level notices. One JSON object per line.
 import { z } from "zod";
 
-/** Physical line limit of protocol v1, newline included (002_…, "Transport and Framing"). */
-export const MAX_FRAME_BYTES = 1_048_576;
-/** Logical frame limit of protocol v2, and the largest line the daemon reads. */
-export const MAX_REASSEMBLED_FRAME_BYTES = 67_108_864;
-/** Raw bytes in every `rpc_chunk` but the last. */
-export const CHUNK_BYTES = 262_144;
-export const PROTOCOL_VERSION = 1;
-export const SUPPORTED_PROTOCOL_VERSIONS: readonly number[] = [1, 2];
+export {
+  CHUNK_BYTES,
+  MAX_FRAME_BYTES,
+  MAX_REASSEMBLED_FRAME_BYTES,
+  PROTOCOL_VERSION,
+  SUPPORTED_PROTOCOL_VERSIONS,
+} from "./limits.ts";
 
 /** A request id is echoed as it came; other JSON types are refused (DESIGN §3). */
 export type RequestId = string | number;

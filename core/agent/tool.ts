@@ -28,7 +28,7 @@ export interface ToolDefinition<P = Record<string, unknown>> extends Definition<
   /**
    * `shared` calls of one message run together (default); an `exclusive` one waits for all before it and holds all after it.
    */
-  readonly concurrency?: "shared" | "exclusive" | ((args: P) => "shared" | "exclusive") | undefined;
+  readonly concurrency?: "shared" | "exclusive" | { decide(args: P): "shared" | "exclusive" }["decide"] | undefined;
   /** True for pure waits, which immediate steering may abort while they run. */
   readonly interruptible?: boolean | undefined;
   /** Registered but not offered to the model until activated. */
@@ -57,6 +57,6 @@ export function textResult(text: string, details?: unknown): ToolResult {
 
 declare module "../kernel/definition.ts" {
   interface Kinds {
-    tool: ToolDefinition<never>;
+    tool: ToolDefinition;
   }
 }

@@ -43,10 +43,11 @@ export function createContextFactory(host: ContextHost): (parts: { scope: Scope 
   class RuntimeContext {
     readonly scope: Scope;
     readonly locals: Partial<ContextLocals>;
-    readonly #parts: ContextParts;
+    /** Not private: contexts of calls inherit from this object. */
+    readonly parts: ContextParts;
 
     constructor(parts: ContextParts) {
-      this.#parts = parts;
+      this.parts = parts;
       this.scope = parts.scope;
       this.locals = parts.locals;
     }
@@ -54,10 +55,10 @@ export function createContextFactory(host: ContextHost): (parts: { scope: Scope 
       return this.scope.owner.id;
     }
     get signal(): AbortSignal {
-      return this.#parts.signal ?? this.scope.signal;
+      return this.parts.signal ?? this.scope.signal;
     }
     get invocation(): Invocation | undefined {
-      return this.#parts.invocation;
+      return this.parts.invocation;
     }
     get log(): Logger {
       return host.log;
@@ -116,7 +117,7 @@ export function createContextFactory(host: ContextHost): (parts: { scope: Scope 
       host.reportError(owner, event, error);
     }
     failLate(error: unknown): void {
-      const invocation = this.#parts.invocation ?? currentCall()?.invocation;
+      const invocation = this.parts.invocation ?? currentCall()?.invocation;
       if (invocation !== undefined) host.failLate(invocation, error);
     }
     shutdown(): void {
@@ -125,8 +126,8 @@ export function createContextFactory(host: ContextHost): (parts: { scope: Scope 
     derive(change: ContextChange): Context {
       return new RuntimeContext({
         scope: change.scope ?? this.scope,
-        signal: "signal" in change ? change.signal : this.#parts.signal,
-        invocation: "invocation" in change ? change.invocation : this.#parts.invocation,
+        signal: "signal" in change ? change.signal : this.parts.signal,
+        invocation: "invocation" in change ? change.invocation : this.parts.invocation,
         locals: change.locals === undefined ? this.locals : { ...this.locals, ...change.locals },
       }).asContext();
     }

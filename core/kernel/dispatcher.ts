@@ -4,20 +4,13 @@ import type { Frame, RequestId } from "../../protocol/frame.ts";
 import { runCall } from "./attribution.ts";
 import type { Context, Invocation, Logger } from "./context.ts";
 import type { CommandDefinition, CommandOverride, MaybePromise } from "./definition.ts";
-import { CommandError, errorMessage } from "./errors.ts";
+import { CommandError, errorMessage, ToolError } from "./errors.ts";
 import type { HostRequestTable } from "./host-request-table.ts";
 import type { HostRequestDefinition } from "./host-requests.ts";
 import type { Entry, Registry } from "./registry.ts";
 import type { Scope } from "./scope.ts";
+import { Serialized } from "./serialized.ts";
 import { describeIssues } from "./validation.ts";
-
-/** A command result whose JSON text is ready; goes into the response as it is. */
-export class Serialized {
-  readonly json: string;
-  constructor(json: string) {
-    this.json = json;
-  }
-}
 
 export interface DispatcherOptions {
   registry: Registry;
@@ -126,7 +119,9 @@ export class Dispatcher {
     if (route === undefined || typeof frame["id"] !== "string") return false;
     const schema = route.isProgress ? route.request.progress : route.request.answer;
     const parsed = schema?.safeParse(frame);
-    if (parsed?.success !== true) return false;
+    if (parsed?.success !== true) {
+      return !route.isProgress && this.#options.requests.reject(frame["id"], new ToolError(route.request.misfitMessage));
+    }
     const fields = parsed.data as Record<string, unknown>;
     if (route.isProgress) this.#options.requests.progress(frame["id"], fields);
     else this.#options.requests.answer(frame["id"], fields);
@@ -283,11 +278,11 @@ export class Dispatcher {
   }
 
   #succeed(task: Task, definition: CommandDefinition, data: unknown): void {
-    if (this.#options.validateResults && !(data instanceof Serialized)) {
+    if (this.#options.validateResults && !Serialized.is(data)) {
       const problem = resultProblem(definition, data);
       if (problem !== undefined) return this.#fail(task, new Error(problem));
     }
-    if (data instanceof Serialized) {
+    if (Serialized.is(data)) {
       const id = task.id === undefined ? "" : `"id":${JSON.stringify(task.id)},`;
       this.#options.sendText(`{${id}"type":"response","command":"${task.type}","success":true,"data":${data.json}}`);
     } else {

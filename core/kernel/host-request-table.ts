@@ -12,6 +12,7 @@ interface Pending {
   /** True when the answer fits and the entry is settled. */
   answer(frame: Record<string, unknown>): boolean;
   progress?(frame: Record<string, unknown>): void;
+  reject(error: unknown): void;
   disconnect(): void;
 }
 
@@ -41,6 +42,13 @@ export class HostRequestTable {
     this.#pending.get(id)?.answer(frame);
   }
 
+  /** Settles an open request with an error; false when there is none of that id. */
+  reject(id: string, error: unknown): boolean {
+    const entry = this.#pending.get(id);
+    entry?.reject(error);
+    return entry !== undefined;
+  }
+
   progress(id: string, frame: Record<string, unknown>): void {
     this.#pending.get(id)?.progress?.(frame);
   }
@@ -55,7 +63,8 @@ export class HostRequestTable {
   ui<P, R>(method: UiMethodDefinition<P, R>, params: P, options: DialogOptions = {}): Promise<R> {
     const fallback = method.fallback as R;
     if (method.mode === "notice") {
-      if (this.#options.hasUI || method.name === "open_url") {
+      const sent = this.#options.hasUI || method.essential === true;
+      if (sent && method.enabled?.(process.env) !== false) {
         this.#options.send({ type: "extension_ui_request", id: this.#id("ui"), method: method.name, ...params });
       }
       return Promise.resolve(undefined as R);
@@ -100,6 +109,7 @@ export class HostRequestTable {
           const read = method.read?.(frame as UiAnswer, params);
           return read !== undefined && settle(() => resolve(read.value));
         },
+        reject: (error) => settle(() => reject(error)),
         disconnect: () => settle(() => reject(new DisconnectedError(UI_DISCONNECTED))),
       });
       if (timeout !== undefined) {
@@ -141,6 +151,7 @@ export class HostRequestTable {
       this.#pending.set(id, {
         answer: (frame) => settle(() => resolve(frame as B)),
         progress: (frame) => options.onProgress?.(frame as P),
+        reject: (error) => settle(() => reject(error)),
         disconnect: () => settle(() => reject(new DisconnectedError(request.disconnectMessage))),
       });
       options.signal?.addEventListener("abort", onAbort, { once: true });

@@ -14,6 +14,10 @@ export interface UiMethodDefinition<P = unknown, R = unknown> extends Definition
   read?(answer: UiAnswer, params: P): { value: R } | undefined;
   /** What the caller gets on cancel, timeout and abort. */
   readonly fallback?: R | undefined;
+  /** Whether requests of this method are sent at all, by the daemon's environment (`setTitle` is off by default). */
+  enabled?(env: NodeJS.ProcessEnv): boolean;
+  /** Sent even where the host shows no dialogs: without it a login could not go on. */
+  readonly essential?: boolean | undefined;
   /** False when the method takes no timeout (the `editor` of the seeds). */
   readonly allowTimeout?: boolean | undefined;
   readonly source?: "000" | "002" | "both" | "mortise" | undefined;
@@ -45,9 +49,11 @@ export interface HostRequestDefinition<Ask = Record<string, unknown>, Answer = u
   readonly summary: string;
   /** Outbound type; also `name`. */
   readonly ask: z.ZodType<Ask>;
-  /** Inbound type that answers, and the shape of that frame without `type` and `id`. A frame that does not fit is not an answer. */
+  /** Inbound type that answers, and the shape of that frame without `type` and `id`. */
   readonly answerType: string;
   readonly answer: z.ZodType<Answer>;
+  /** What an open request rejects with when its answer does not fit. A misfit for no open request is no answer at all. */
+  readonly misfitMessage: string;
   /** Inbound type that reports progress, when there is one. */
   readonly progressType?: string | undefined;
   readonly progress?: z.ZodType<Progress> | undefined;

@@ -1,12 +1,6 @@
 // The centre of the daemon: registry, dispatch, host requests, hooks and services over an injected pair of frame pipes. It knows
 // nothing of models or files, and starts with zero extensions: it writes `ready` and answers `Unknown command`.
-import {
-  type Frame,
-  MAX_FRAME_BYTES,
-  MAX_REASSEMBLED_FRAME_BYTES,
-  PROTOCOL_VERSION,
-  SUPPORTED_PROTOCOL_VERSIONS,
-} from "../../protocol/frame.ts";
+import type { Frame } from "../../protocol/frame.ts";
 import { currentCall, runCall } from "./attribution.ts";
 import type { Context, ContextChange, Invocation, Logger } from "./context.ts";
 import { createContextFactory } from "./context-runtime.ts";
@@ -53,15 +47,6 @@ const STRIKES = 10;
 const STRIKE_WINDOW_MS = 10_000;
 /** Same owner, event and text within this time are counted instead of sent again. */
 const REPEAT_WINDOW_MS = 1_000;
-
-/** The frame every daemon starts with (002_…, "Transport and Framing"). */
-export const READY_FRAME: Frame = {
-  type: "ready",
-  protocolVersion: PROTOCOL_VERSION,
-  supportedProtocolVersions: SUPPORTED_PROTOCOL_VERSIONS,
-  maxFrameBytes: MAX_FRAME_BYTES,
-  maxReassembledFrameBytes: MAX_REASSEMBLED_FRAME_BYTES,
-};
 
 export class Kernel {
   readonly registry = new Registry();

@@ -1,0 +1,57 @@
+// Running a slash command found in a prompt.
+import { type Context, errorMessage, type SlashContext, type SlashDefinition, type SlashOutcome } from "mortise/extension";
+
+export interface SlashMatch {
+  definition: SlashDefinition;
+  owner: string;
+  name: string;
+  args: string;
+}
+
+/** Extensions' commands leave the lane unless they say otherwise; built-ins stay in it (DESIGN §9). */
+export function isConcurrent(match: SlashMatch): boolean {
+  return (match.definition.concurrency ?? (isBuiltin(match) ? "serial" : "concurrent")) === "concurrent";
+}
+
+function isBuiltin(match: SlashMatch): boolean {
+  return match.owner.startsWith("builtin:");
+}
+
+/**
+ * Runs the command on behalf of `ctx`'s request. A failure is reported as an `extension_error` and counts as handled
+ * (protocol facts: `command:<name>`); a refusal of a built-in is printed as `command_output`.
+ */
+export async function runSlash(ctx: Context, match: SlashMatch): Promise<SlashOutcome> {
+  const entry = ctx.registry.stack("slash command", match.definition.name).find((each) => each.definition === match.definition);
+  const scope = entry?.scope ?? ctx.scope;
+  const release = scope.lease();
+  try {
+    return await match.definition.run(slashContext(ctx.derive({ scope })), match.args);
+  } catch (error) {
+    if (isBuiltin(match)) output(ctx, errorMessage(error));
+    else ctx.reportError(match.owner, `command:${match.name}`, error);
+    return undefined;
+  } finally {
+    release();
+  }
+}
+
+function slashContext(ctx: Context): SlashContext {
+  return Object.assign(Object.create(ctx) as Context, {
+    output: (text: string) => output(ctx, text),
+  });
+}
+
+/** Waits for the messages a command sent; what they lead to decides whether the prompt stayed local. */
+export async function settlePending(ctx: Context): Promise<void> {
+  const pending = ctx.invocation?.pending;
+  while (pending !== undefined && pending.size > 0) {
+    const batch = [...pending];
+    await Promise.allSettled(batch);
+    for (const each of batch) pending.delete(each);
+  }
+}
+
+function output(ctx: Context, text: string): void {
+  ctx.conversation.emitRaw({ type: "command_output", text });
+}

@@ -1,0 +1,50 @@
+import { type Context, defineCommand, ImageContent, SlashCommands, z } from "mortise/extension";
+import { isConcurrent, runSlash, type SlashMatch, settlePending } from "./_slash.ts";
+import { sendResult, submitLater } from "./_submit.ts";
+
+/** Acknowledged once accepted; the run's end is `agent_end` (000_…, "Immediate ack vs completion"). */
+export default defineCommand({
+  name: "prompt",
+  group: "Prompting",
+  summary: "Sends a user message, or runs a slash command.",
+  concurrency: "serial",
+  source: "both",
+  params: z.object({
+    message: z.string(),
+    images: z.array(ImageContent).optional(),
+    streamingBehavior: z.enum(["steer", "followUp"]).optional().describe("Required while a run is going"),
+  }),
+  result: z.object({ agentInvoked: z.boolean() }),
+  example: {
+    params: { message: "Summarize this repo" },
+    failure: "Agent is already processing. Use steer() or followUp() to queue messages, or wait for completion.",
+  },
+  run(ctx, { message, images, streamingBehavior }) {
+    const match = message.startsWith("/") ? ctx.tryUse(SlashCommands)?.match(message) : undefined;
+    if (match !== undefined) return slash(ctx, match, images);
+    submitLater(ctx, { text: message, images, delivery: streamingBehavior }, true);
+    return undefined as never;
+  },
+});
+
+type Acknowledgement = Promise<{ agentInvoked: boolean }>;
+
+function slash(ctx: Context, match: SlashMatch, images: ImageContent[] | undefined): Acknowledgement {
+  const finished = finish(ctx, match, images);
+  if (!isConcurrent(match)) return finished as Acknowledgement;
+  void finished.then(async (data) => {
+    if (data?.agentInvoked === false) sendResult(ctx, data);
+  });
+  return Promise.resolve(undefined) as unknown as Acknowledgement;
+}
+
+/** Runs the command to its end; undefined when text of it went on to the model as an ordinary prompt. */
+async function finish(ctx: Context, match: SlashMatch, images: ImageContent[] | undefined) {
+  const outcome = await runSlash(ctx, match);
+  if (outcome !== undefined) {
+    submitLater(ctx, { text: outcome.prompt, images }, true);
+    return undefined;
+  }
+  await settlePending(ctx);
+  return { agentInvoked: ctx.invocation?.agentInvoked ?? false };
+}
