@@ -6,6 +6,7 @@ export * from "../protocol/content.ts";
 export * from "../protocol/message.ts";
 export * from "../protocol/model.ts";
 export type { ConversationHandle, InterruptMode, QueueMode, Selection, SubmitOptions } from "./agent/conversation-types.ts";
+export { notice } from "./agent/events.ts";
 export {
   type Aborting,
   aborting,
@@ -115,7 +116,6 @@ export {
 export { Extensions, type ReloadReport, type UnitInfo } from "./services/extensions.ts";
 export { Framing } from "./services/framing.ts";
 export { HostContributions } from "./services/host-contributions.ts";
-export type { SessionLog } from "./session/log.ts";
 export * from "./services/host-uris.ts";
 export {
   AgentAgents,
@@ -160,3 +160,4 @@ export * from "./services/slash.ts";
 export { defineStateField, type StateFieldDefinition } from "./services/state.ts";
 export { Trust } from "./services/trust.ts";
 export { type PathWatch, type PathWatchOptions, watchPaths } from "./services/watch.ts";
+export type { SessionLog } from "./session/log.ts";

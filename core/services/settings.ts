@@ -5,6 +5,19 @@ import { createToken } from "../kernel/services.ts";
 /** Low to high: defaults, RPC host defaults, user file, project file, `--config` overlays, this process. */
 export type SettingLayer = "default" | "host" | "user" | "project" | "overlay" | "runtime";
 
+/** A configuration file that cannot be used. `message` names the file and what is wrong with it, on one line, without values. */
+export class SettingsFileError extends Error {
+  override readonly name = "SettingsFileError";
+  readonly file: string;
+  constructor(file: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.file = file;
+  }
+  static is(value: unknown): value is SettingsFileError {
+    return value instanceof Error && value.name === "SettingsFileError";
+  }
+}
+
 export interface Settings {
   /** The effective value. A value that does not fit the schema is reported once and the next lower layer answers. */
   get<T>(setting: SettingDefinition<T>): T;
@@ -20,6 +33,8 @@ export interface Settings {
   onChange(listener: (paths: readonly string[]) => void): () => void;
   /** Everything configured, merged; for `/settings`. */
   all(): Record<string, unknown>;
+  /** Why a `--config` file could not be used at start: the daemon reports it and ends (DESIGN §2 "after ready"). */
+  readonly fatal: SettingsFileError | undefined;
 }
 
 export const Settings = createToken<Settings>("settings");
