@@ -1,0 +1,39 @@
+// Frames to JSON text. Extensions put anything into details and results, so what JSON.stringify refuses is repaired, not lost.
+import type { Frame } from "../../../protocol/frame.ts";
+
+/** JSON text of a frame. Never throws: cycles, big integers and throwing getters become text that says what stood there. */
+export function serializeFrame(frame: Frame): string {
+  try {
+    return JSON.stringify(frame);
+  } catch {
+    return serializeRepaired(frame);
+  }
+}
+
+function serializeRepaired(frame: Frame): string {
+  try {
+    return JSON.stringify(plainCopy(frame, []));
+  } catch (error) {
+    // Longer than a string can be, or nested deeper than the stack.
+    const reason = `Frame cannot be written as JSON: ${error instanceof Error ? error.message : String(error)}`;
+    if (frame.type !== "response") return JSON.stringify({ type: "rpc_frame_error", originalType: frame.type, error: reason });
+    const { id, command } = frame;
+    return JSON.stringify({ id, type: "response", command, success: false, error: reason, code: "too_large" });
+  }
+}
+
+function plainCopy(value: unknown, ancestors: readonly object[]): unknown {
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value !== "object" || value === null) return value;
+  if (ancestors.includes(value)) return "[circular reference]";
+  try {
+    if ("toJSON" in value && typeof value.toJSON === "function") return plainCopy(value.toJSON(), [...ancestors, value]);
+    const inside = [...ancestors, value];
+    if (Array.isArray(value)) return value.map((item) => plainCopy(item, inside));
+    const copy: Record<string, unknown> = {};
+    for (const key of Object.keys(value)) copy[key] = plainCopy((value as Record<string, unknown>)[key], inside);
+    return copy;
+  } catch (error) {
+    return `[not serialisable: ${error instanceof Error ? error.message : String(error)}]`;
+  }
+}
