@@ -1,0 +1,249 @@
+// Stored entries and messages → messages in context. Files of other programs hold roles and shapes this one does not have;
+// they are turned into the nearest message here, once per object, so that identity is stable and caches by object hold.
+import type { InputContent } from "../../protocol/content.ts";
+import type { AgentMessage, AssistantMessage, CustomMessage, Usage } from "../../protocol/message.ts";
+import { isRecord, type SessionEntry } from "./entry.ts";
+
+const cache = new WeakMap<SessionEntry, AgentMessage | null>();
+
+/** The in-context message of one entry, or undefined for state entries and messages that cannot be understood. */
+export function messageOf(entry: SessionEntry): AgentMessage | undefined {
+  const known = cache.get(entry);
+  if (known !== undefined) return known ?? undefined;
+  const message = convert(entry);
+  if (message !== undefined || entry.type === "message") cache.set(entry, message ?? null);
+  return message;
+}
+
+function convert(entry: SessionEntry): AgentMessage | undefined {
+  switch (entry.type) {
+    case "message":
+      return normalise(entry.message, entry.timestamp);
+    case "custom_message":
+      return customMessage(entry.customType, entry.content, entry.timestamp, entry);
+    case "branch_summary":
+      return {
+        role: "branchSummary",
+        summary: entry.summary,
+        fromId: textOr(entry.fromId, "root"),
+        timestamp: millis(entry.timestamp),
+      };
+    case "compaction":
+      return {
+        role: "compactionSummary",
+        summary: entry.summary,
+        ...(typeof entry.shortSummary === "string" ? { shortSummary: entry.shortSummary } : {}),
+        tokensBefore: typeof entry.tokensBefore === "number" ? entry.tokensBefore : 0,
+        timestamp: millis(entry.timestamp),
+      };
+    default:
+      return undefined;
+  }
+}
+
+/** Unix milliseconds of an ISO text; 0 when it is none. */
+export function millis(iso: unknown): number {
+  const value = typeof iso === "string" ? Date.parse(iso) : typeof iso === "number" ? iso : Number.NaN;
+  return Number.isFinite(value) ? value : 0;
+}
+
+function textOr(value: unknown, otherwise: string): string {
+  return typeof value === "string" ? value : otherwise;
+}
+
+function customMessage(
+  customType: string,
+  content: unknown,
+  iso: string,
+  from: { display?: unknown; details?: unknown; attribution?: unknown },
+): CustomMessage {
+  return {
+    role: "custom",
+    customType,
+    content: inputContent(content) ?? "",
+    display: from.display !== false,
+    ...(from.details === undefined ? {} : { details: from.details }),
+    ...(from.attribution === "user" || from.attribution === "agent" ? { attribution: from.attribution } : {}),
+    timestamp: millis(iso),
+  };
+}
+
+/** The message itself when it is sound (the usual case), else a repaired copy, else undefined. */
+function normalise(message: AgentMessage, iso: string): AgentMessage | undefined {
+  const raw: Record<string, unknown> = { ...message };
+  const role: string = message.role;
+  switch (message.role) {
+    case "user":
+    case "developer":
+      return withContent(message, inputContent(message.content) ?? "", iso);
+    case "toolResult":
+      if (typeof raw["toolCallId"] !== "string") return undefined;
+      return withContent(message, blocks(message.content, isInputBlock) ?? [], iso, {
+        toolName: textOr(raw["toolName"], "unknown"),
+        isError: raw["isError"] === true,
+      });
+    case "assistant":
+      return assistant(message, iso);
+    case "custom":
+      if (typeof raw["customType"] !== "string") return undefined;
+      return withContent(message, inputContent(message.content) ?? "", iso, { display: raw["display"] !== false });
+    case "bashExecution":
+      return withFields(message, iso, {
+        command: textOr(raw["command"], ""),
+        output: textOr(raw["output"], ""),
+        cancelled: raw["cancelled"] === true,
+        truncated: raw["truncated"] === true,
+      });
+    case "branchSummary":
+      return withFields(message, iso, { summary: textOr(raw["summary"], ""), fromId: textOr(raw["fromId"], "root") });
+    case "compactionSummary":
+      return withFields(message, iso, {
+        summary: textOr(raw["summary"], ""),
+        tokensBefore: typeof raw["tokensBefore"] === "number" ? raw["tokensBefore"] : 0,
+      });
+    default:
+      return foreign(role, raw, iso);
+  }
+}
+
+/** Roles that only other programs write. Unknown ones stay in the file and out of context. */
+function foreign(role: string, raw: Record<string, unknown>, iso: string): AgentMessage | undefined {
+  const at = typeof raw["timestamp"] === "number" ? new Date(raw["timestamp"]).toISOString() : iso;
+  if (role === "hookMessage") return customMessage(textOr(raw["customType"], "hook"), raw["content"], at, raw);
+  if (role === "pythonExecution") {
+    if (raw["excludeFromContext"] === true) return undefined;
+    return customMessage(role, `Ran Python:\n${fence(textOr(raw["code"], ""))}\n${fence(textOr(raw["output"], ""))}`, at, {});
+  }
+  if (role === "fileMention") {
+    const files = Array.isArray(raw["files"]) ? raw["files"].filter(isRecord) : [];
+    const parts = files.map((file) => `File ${textOr(file["path"], "?")}:\n${fence(textOr(file["content"], "(not included)"))}`);
+    return parts.length === 0 ? undefined : customMessage(role, parts.join("\n\n"), at, {});
+  }
+  return undefined;
+}
+
+/** A code fence longer than any run of backticks in `text`. */
+export function fence(text: string): string {
+  let longest = 2;
+  for (const run of text.matchAll(/`{3,}/g)) longest = Math.max(longest, run[0].length);
+  const ticks = "`".repeat(longest + 1);
+  return `${ticks}\n${text}${text.endsWith("\n") || text === "" ? "" : "\n"}${ticks}`;
+}
+
+const NO_USAGE: Usage = {
+  input: 0,
+  output: 0,
+  cacheRead: 0,
+  cacheWrite: 0,
+  totalTokens: 0,
+  cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
+};
+
+function assistant(message: AssistantMessage, iso: string): AssistantMessage {
+  const raw: Record<string, unknown> = { ...message };
+  const content =
+    typeof raw["content"] === "string"
+      ? [{ type: "text" as const, text: raw["content"] }]
+      : blocks(message.content, isAssistantBlock);
+  return withContent(message, content ?? [], iso, {
+    api: textOr(raw["api"], "unknown"),
+    provider: textOr(raw["provider"], "unknown"),
+    model: textOr(raw["model"], "unknown"),
+    stopReason: textOr(raw["stopReason"], "stop"),
+    usage: usageOf(raw["usage"]),
+  });
+}
+
+/** Usage with every count a number; the same object when nothing is missing. */
+export function usageOf(value: unknown): Usage {
+  if (!isRecord(value)) return NO_USAGE;
+  const cost = isRecord(value["cost"]) ? value["cost"] : {};
+  const count = (from: Record<string, unknown>, field: string): number => {
+    const n = from[field];
+    return typeof n === "number" && Number.isFinite(n) ? n : 0;
+  };
+  const input = count(value, "input");
+  const output = count(value, "output");
+  const cacheRead = count(value, "cacheRead");
+  const cacheWrite = count(value, "cacheWrite");
+  const total = typeof value["totalTokens"] === "number" ? value["totalTokens"] : input + output + cacheRead + cacheWrite;
+  return {
+    ...value,
+    input,
+    output,
+    cacheRead,
+    cacheWrite,
+    totalTokens: total,
+    cost: {
+      input: count(cost, "input"),
+      output: count(cost, "output"),
+      cacheRead: count(cost, "cacheRead"),
+      cacheWrite: count(cost, "cacheWrite"),
+      total: count(cost, "total"),
+    },
+  };
+}
+
+function hasFullUsage(value: unknown): boolean {
+  return (
+    isRecord(value) &&
+    typeof value["input"] === "number" &&
+    typeof value["output"] === "number" &&
+    typeof value["cacheRead"] === "number" &&
+    typeof value["cacheWrite"] === "number" &&
+    typeof value["totalTokens"] === "number" &&
+    isRecord(value["cost"]) &&
+    typeof value["cost"]["total"] === "number"
+  );
+}
+
+function withContent<M extends AgentMessage & { content: unknown }>(
+  message: M,
+  content: M["content"],
+  iso: string,
+  fields: Record<string, unknown> = {},
+): M {
+  return withFields(message, iso, { ...fields, content });
+}
+
+/** `message` itself if it has all of `fields` already and a time stamp, else a copy that has. */
+function withFields<M extends AgentMessage>(message: M, iso: string, fields: Record<string, unknown>): M {
+  const raw: Record<string, unknown> = { ...message };
+  const stamped = typeof raw["timestamp"] === "number";
+  const sound = Object.entries(fields).every(([key, value]) => raw[key] === value || (key === "usage" && hasFullUsage(raw[key])));
+  if (sound && stamped) return message;
+  return { ...message, ...fields, ...(stamped ? {} : { timestamp: millis(iso) }) };
+}
+
+function inputContent(value: unknown): string | InputContent[] | undefined {
+  return typeof value === "string" ? value : blocks(value, isInputBlock);
+}
+
+/** The array itself when every block is sound, else the sound ones. */
+function blocks<B>(value: unknown, is: (block: unknown) => block is B): B[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const array: unknown[] = value;
+  return array.every(is) ? array : array.filter(is);
+}
+
+function isInputBlock(block: unknown): block is InputContent {
+  if (!isRecord(block)) return false;
+  if (block["type"] === "text") return typeof block["text"] === "string";
+  return block["type"] === "image" && typeof block["data"] === "string" && typeof block["mimeType"] === "string";
+}
+
+function isAssistantBlock(block: unknown): block is AssistantMessage["content"][number] {
+  if (!isRecord(block)) return false;
+  switch (block["type"]) {
+    case "text":
+      return typeof block["text"] === "string";
+    case "thinking":
+      return typeof block["thinking"] === "string";
+    case "redactedThinking":
+      return typeof block["data"] === "string";
+    case "toolCall":
+      return typeof block["id"] === "string" && typeof block["name"] === "string" && isRecord(block["arguments"]);
+    default:
+      return false;
+  }
+}
