@@ -1,0 +1,127 @@
+// The Shell service: working directories that persist by key, waiting shells, and the end of everything at shutdown.
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  type Context,
+  Credentials,
+  defineService,
+  type SessionLog,
+  Shell,
+  type ShellResult,
+  type ShellRun,
+  ToolError,
+} from "mortise/extension";
+import { shellEnvironment } from "./_env.ts";
+import { Launcher, type LaunchRequest, type Prepared } from "./_launch.ts";
+import { killTree } from "./_processes.ts";
+import { type Running, start } from "./_run.ts";
+
+export default defineService(Shell, {
+  create(ctx) {
+    const shell = new BashShell(ctx);
+    ctx.scope.own(() => shell.close(), "shell");
+    return shell;
+  },
+});
+
+class BashShell implements Shell {
+  readonly #ctx: Context;
+  readonly #prefix = `${process.pid}.${randomBytes(6).toString("hex")}.`;
+  readonly #launcher = new Launcher(this.#prefix);
+  readonly #running = new Set<Running>();
+  readonly #directories = new Map<string, { base: string; current: string }>();
+  readonly #artifacts = new Map<string, number>();
+  #leftovers = false;
+  #folder: string | undefined;
+  #files = 0;
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx;
+  }
+
+  async run(run: ShellRun): Promise<ShellResult> {
+    if (run.command.includes("\0")) throw new ToolError("Cannot run the command: it holds a NUL character");
+    const request: LaunchRequest = { cwd: this.#directory(run), env: this.#environment(run.env), pty: run.pty ?? false };
+    if (run.signal?.aborted) return notRun(request.cwd);
+    const running = start(run, {
+      launcher: this.#launcher,
+      request,
+      cwdFile: run.session === undefined ? undefined : this.#temporary(),
+      onLeftover: (prepared) => this.#adopt(prepared),
+    });
+    this.#running.add(running);
+    try {
+      const result = await running.result;
+      if (run.session !== undefined) this.#directories.set(run.session, { base: run.cwd, current: result.workingDir });
+      return result;
+    } finally {
+      this.#running.delete(running);
+      const next = { ...request, cwd: run.session === undefined ? request.cwd : this.#directory(run, request.cwd) };
+      setImmediate(() => this.#launcher.prepare(next));
+    }
+  }
+
+  async killAll(): Promise<void> {
+    // 1 s: DESIGN §9 "End of input".
+    await Promise.all([...this.#running].map((running) => running.cancel(1000)));
+    if (!this.#leftovers) return;
+    this.#leftovers = false;
+    await killTree(undefined, this.#prefix, 500);
+  }
+
+  artifact(log: SessionLog, name: string): string {
+    const folder = log.file === undefined ? join(this.#temporaryFolder(), log.id) : log.file.replace(/\.jsonl$/, "");
+    if (folder === log.file) throw new ToolError(`Cannot keep output beside "${log.file}": the name does not end in .jsonl`);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    let last = this.#artifacts.get(folder) ?? 0;
+    for (const file of readdirSync(folder)) last = Math.max(last, Number(/^(\d+)\./.exec(file)?.[1] ?? 0));
+    this.#artifacts.set(folder, last + 1);
+    return join(folder, `${last + 1}.${name}.log`);
+  }
+
+  async close(): Promise<void> {
+    this.#launcher.close();
+    await this.killAll();
+    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #adopt(prepared: Prepared): void {
+    this.#leftovers = true;
+    prepared.output.once("close", () => prepared.terminal?.release());
+  }
+
+  #environment(extra: Record<string, string> | undefined): Record<string, string> {
+    return shellEnvironment(process.env, this.#ctx.tryUse(Credentials)?.secrets() ?? [], extra);
+  }
+
+  /** The remembered directory of a key, as long as the conversation's own is still the one it started from. */
+  #directory(run: ShellRun, fallback?: string): string {
+    const kept = run.session === undefined ? undefined : this.#directories.get(run.session);
+    if (kept !== undefined && kept.base === run.cwd && isDirectory(kept.current)) return kept.current;
+    if (fallback !== undefined) return fallback;
+    if (!isDirectory(run.cwd)) throw new ToolError(`Cannot run the command: "${run.cwd}" is not a directory`);
+    return run.cwd;
+  }
+
+  #temporary(): string {
+    return join(this.#temporaryFolder(), `cwd-${++this.#files}`);
+  }
+
+  /** Without quotes and blanks in its name: it stands in a shell script. */
+  #temporaryFolder(): string {
+    const base = /^[\w./-]+$/.test(tmpdir()) ? tmpdir() : "/tmp";
+    this.#folder ??= mkdtempSync(join(base, "mortise-shell-"));
+    return this.#folder;
+  }
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function notRun(workingDir: string): ShellResult {
+  const counts = { totalLines: 0, totalBytes: 0, outputLines: 0, outputBytes: 0 };
+  return { output: "", cancelled: true, timedOut: false, truncated: false, ...counts, workingDir, notes: [] };
+}
