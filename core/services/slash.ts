@@ -1,4 +1,5 @@
 // Slash commands: text that starts with `/` in a prompt.
+import { z } from "zod";
 import type { Context } from "../kernel/context.ts";
 import { type Definition, define, type MaybePromise } from "../kernel/definition.ts";
 import { createToken } from "../kernel/services.ts";
@@ -36,11 +37,40 @@ declare module "../kernel/definition.ts" {
   }
 }
 
+/** One line of the listing; names carry no leading slash (protocol-facts §1.13). */
+export const SlashEntry = z
+  .object({
+    name: z.string(),
+    aliases: z.array(z.string()).optional(),
+    description: z.string().optional(),
+    input: z.object({ hint: z.string().optional() }).optional(),
+    subcommands: z
+      .array(z.object({ name: z.string(), description: z.string().optional(), usage: z.string().optional() }))
+      .optional(),
+    source: z.enum(["builtin", "skill", "extension", "custom", "mcp_prompt", "file"]),
+  })
+  .meta({ id: "SlashEntry" });
+export type SlashEntry = z.infer<typeof SlashEntry>;
+
+export interface SlashMatch {
+  readonly definition: SlashDefinition;
+  /** Id of the extension that answers. */
+  readonly owner: string;
+  /** As typed: a name or an alias. */
+  readonly name: string;
+  readonly args: string;
+}
+
 export interface SlashCommands {
   /** Parses `/name args` and `/name:args`; undefined when no command answers the name. */
-  match(text: string): { definition: SlashDefinition; owner: string; name: string; args: string } | undefined;
-  /** The listing of `get_available_commands`. */
-  listing(): unknown[];
+  match(text: string): SlashMatch | undefined;
+  /** The listing of `get_available_commands`. Do not change it. */
+  listing(): readonly SlashEntry[];
+  /**
+   * Sends `available_commands_update` when the listing differs from the last one sent, or always with `force`. After the first
+   * call it happens by itself with every swap that changes the listing.
+   */
+  announce(force?: boolean): void;
 }
 
 export const SlashCommands = createToken<SlashCommands>("slash commands");
