@@ -210,9 +210,13 @@ function splitKey(key: string): [Kind, string] {
   return [key.slice(0, colon) as Kind, key.slice(colon + 1)];
 }
 
-/** Answering order of a stack: higher rank, then earlier discovery, then earlier registration. */
+/**
+ * Answering order of a stack: higher rank, then earlier discovery, then earlier registration. Wire commands are the exception:
+ * a built-in keeps answering, because replacing one takes `overrideCommand` (DESIGN §9).
+ */
 function byRank(a: Entry, b: Entry): number {
-  return RANK[b.scope.owner.origin] - RANK[a.scope.owner.origin] || a.scope.owner.order - b.scope.owner.order || a.seq - b.seq;
+  const rank = RANK[b.scope.owner.origin] - RANK[a.scope.owner.origin];
+  return (a.kind === "command" ? -rank : rank) || a.scope.owner.order - b.scope.owner.order || a.seq - b.seq;
 }
 
 /** Listing order: built-ins first, then discovery, then registration. */
