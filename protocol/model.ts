@@ -27,10 +27,15 @@ export const Model = z
         mode: z.enum(["budget", "effort", "adaptive"]),
         efforts: z.array(z.enum(THINKING_EFFORTS)),
         defaultLevel: ThinkingLevel.optional(),
+        off: z
+          .enum(["omit", "disabled", "between_tools", "never"])
+          .optional()
+          .describe("How a request turns thinking off; never: the model always thinks"),
       })
       .optional(),
     supportsTools: z.boolean().optional(),
     requestModelId: z.string().optional().describe("The id sent to the provider when it differs from id"),
+    compat: z.record(z.string(), z.unknown()).optional().describe("What its server does differently; read by the provider"),
   })
   .meta({ id: "Model" });
 export type Model = z.infer<typeof Model>;

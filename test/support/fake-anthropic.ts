@@ -69,6 +69,7 @@ const Request = z.strictObject({
       z.strictObject({ type: z.literal("enabled"), budget_tokens: z.number().int().min(1024) }),
       z.strictObject({ type: z.literal("adaptive"), display: z.enum(["summarized", "omitted"]).optional() }),
       z.strictObject({ type: z.literal("disabled") }),
+      z.strictObject({ type: z.literal("between_tools") }),
     ])
     .optional(),
   output_config: z.strictObject({ effort: z.enum(["low", "medium", "high", "xhigh", "max"]) }).optional(),
@@ -212,7 +213,9 @@ const dialect: Dialect = {
     if (!request.headers["x-api-key"] && !/^Bearer \S/.test(request.headers.authorization ?? "")) {
       return { status: 401, type: "authentication_error", message: "x-api-key header is required" };
     }
-    if (request.headers["anthropic-version"] !== "2023-06-01") return invalid("anthropic-version: header is required");
+    if (!["2023-06-01", "2026-10-21"].includes(String(request.headers["anthropic-version"]))) {
+      return invalid("anthropic-version: header is required");
+    }
     if (request.body === undefined) return invalid("The request body is not valid JSON");
     if (hasLoneSurrogate(request.body)) {
       return invalid("The request body is not valid JSON: lone surrogate in string");

@@ -71,6 +71,8 @@ export interface FakeServer {
   readonly url: string;
   /** Requests for an answer, oldest first; refused ones included. */
   readonly requests: RecordedRequest[];
+  /** How many connections were opened so far. */
+  readonly connections: number;
   /** Appends replies; each request takes one. */
   script(...replies: ScriptEntry[]): void;
   /** Answers once the script is empty; without it the request fails with status 500. */
@@ -98,6 +100,7 @@ export async function startFakeServer(dialect: Dialect): Promise<FakeServer> {
   const waiting: Array<{ count: number; resolve: (request: RecordedRequest) => void }> = [];
   const sockets = new Set<Socket>();
   let fallback: ScriptEntry | undefined;
+  let connections = 0;
 
   async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const rawBody = await readBody(incoming);
@@ -122,6 +125,7 @@ export async function startFakeServer(dialect: Dialect): Promise<FakeServer> {
     answer(incoming, response).catch(() => incoming.socket.destroy());
   });
   server.on("connection", (socket) => {
+    connections++;
     sockets.add(socket);
     socket.setNoDelay(true);
     socket.on("close", () => sockets.delete(socket));
@@ -133,6 +137,9 @@ export async function startFakeServer(dialect: Dialect): Promise<FakeServer> {
   return {
     url: `http://127.0.0.1:${port}`,
     requests,
+    get connections() {
+      return connections;
+    },
     script: (...replies) => void queue.push(...replies),
     otherwise: (reply) => {
       fallback = reply;

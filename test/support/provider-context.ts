@@ -27,6 +27,7 @@ export function providerContext(options: ProviderContextOptions = {}): Context {
     signal: new AbortController().signal,
     log: { debug: silent, info: silent, warn: silent, error: silent },
     setting: <T>(setting: SettingDefinition<T>): T => (options.settings?.[setting.name] as T | undefined) ?? setting.default,
+    scope: { own: () => async () => {} },
     tryUse: <T>(token: Token<T>): T | undefined => {
       if (!services.has(token.name)) {
         const definition = options.definitions?.find(

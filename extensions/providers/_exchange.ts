@@ -1,0 +1,93 @@
+// One request and its response: the connection ends when the caller aborts, when nothing arrives for too long, and when the
+// reader goes away. `close` must run on every exit.
+import { type Context, defineSetting, ProviderError, type ProviderRequest, z } from "mortise/extension";
+import { type FaultSource, fault } from "./_faults.ts";
+import { type Fetch, Transport } from "./_transport.ts";
+
+export const idleSetting = defineSetting({
+  name: "providers.idleTimeoutMs",
+  summary: "Milliseconds without a byte from a model service before the request counts as broken; 0 waits for ever",
+  schema: z.number().int().nonnegative(),
+  default: 120_000,
+});
+
+export class Exchange implements FaultSource {
+  readonly signal: AbortSignal;
+  readonly baseUrl: string;
+  readonly secrets: readonly string[];
+  idle: ProviderError | undefined;
+  readonly #controller = new AbortController();
+  readonly #context: Context;
+  readonly #onAbort = () => this.#controller.abort();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(request: ProviderRequest, baseUrl: string, ctx: Context) {
+    this.signal = request.signal;
+    this.baseUrl = baseUrl;
+    this.#context = ctx;
+    this.secrets = [request.apiKey ?? "", ...Object.values(request.headers ?? {})];
+    if (request.signal.aborted) this.#controller.abort();
+    else request.signal.addEventListener("abort", this.#onAbort, { once: true });
+    const limitMs = ctx.setting(idleSetting);
+    if (limitMs > 0) this.#timer = setTimeout(() => this.#giveUp(limitMs), limitMs);
+  }
+
+  /** Aborts the connection; hand it to the SDK. */
+  get connection(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** A fetch that notes every byte and refuses what is no event stream. */
+  async fetch(): Promise<Fetch> {
+    const inner = await this.#context.use(Transport).fetch();
+    return async (input, init) => this.#watch(await inner(input, init));
+  }
+
+  /** The failure event's error. */
+  fault(error: unknown): ProviderError {
+    return fault(error, this);
+  }
+
+  /** The error of a stream that ended before its time; the reason is the abort or the silence when there was one. */
+  cut(where: string): ProviderError {
+    return this.fault(new ProviderError(`The stream of ${this.#host} ended ${where}`, "retryable"));
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.signal.removeEventListener("abort", this.#onAbort);
+    this.#controller.abort();
+  }
+
+  get #host(): string {
+    return URL.canParse(this.baseUrl) ? new URL(this.baseUrl).host : this.baseUrl;
+  }
+
+  #giveUp(limitMs: number): void {
+    this.idle = new ProviderError(`Nothing arrived from ${this.#host} for ${limitMs / 1000} s`, "retryable");
+    this.#controller.abort();
+  }
+
+  #watch(response: Response): Response {
+    this.#timer?.refresh();
+    if (!response.ok || response.body === null) return response;
+    const type = response.headers.get("content-type") ?? "";
+    if (/text\/html|application\/xhtml/i.test(type)) {
+      void response.body.cancel().catch(() => {});
+      throw new ProviderError(
+        `${this.#host} answered with a web page instead of an event stream: check the base URL "${this.baseUrl}"`,
+        "retryable",
+        { status: response.status },
+      );
+    }
+    const watched = response.body.pipeThrough(
+      new TransformStream<Uint8Array, Uint8Array>({
+        transform: (chunk, controller) => {
+          this.#timer?.refresh();
+          controller.enqueue(chunk);
+        },
+      }),
+    );
+    return new Response(watched, { status: response.status, statusText: response.statusText, headers: response.headers });
+  }
+}

@@ -1,0 +1,187 @@
+// One reading of everything that can go wrong with a request: what it means for the run, how long to wait, and a text without
+// secrets. The kind decides between retry, compaction and giving up, so 429 is never an overflow (agent-semantics §12.30).
+import { errorMessage, isAbort, ProviderError, type ProviderErrorKind, z } from "mortise/extension";
+import { redact } from "./_redact.ts";
+
+export interface FaultSource {
+  /** The signal of the request, not of the connection. */
+  signal: AbortSignal;
+  /** Set when our own limit on silence ended the connection. */
+  idle?: ProviderError | undefined;
+  secrets: readonly string[];
+  /** For texts: where the request went. */
+  baseUrl: string;
+}
+
+/** Not `instanceof`: the fetch of a proxied request brings its own class. */
+function hasGet(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "get" in value && typeof value.get === "function";
+}
+
+/** What the SDKs' API errors have in common. */
+const ApiError = z.object({
+  status: z.number().optional(),
+  headers: z.custom<Headers>(hasGet).optional(),
+  error: z.unknown().optional(),
+});
+/** `{error: {type, code, message}}` of both services; the OpenAI SDK hands out the inner object. */
+const ErrorInfo = z.object({
+  type: z.string().nullish(),
+  code: z.union([z.string(), z.number()]).nullish(),
+  message: z.string().nullish(),
+});
+const ErrorBody = z.union([z.object({ error: ErrorInfo }).transform((body) => body.error), ErrorInfo]);
+
+const overflowTexts =
+  /prompt is too long|input (?:is )?too long|exceeds? (?:the )?(?:model'?s? )?(?:maximum )?context|context[ _](?:length|window)[ _]?exceeded|maximum context length|context limit|input token count|too many (?:input )?tokens|exceeds the (?:available )?context size|request_too_large|string too long|reduce the length of (?:the )?messages|maximum prompt length/i;
+const rateTexts = /rate limit|too many requests|requests per|tokens per (?:minute|day)|tpm|rpm/i;
+const quotaTexts =
+  /insufficient[_ ]quota|credit balance|billing|exceeded your current quota|usage limit|payment required|out of credits|spending limit/i;
+const certificateCodes = /^(?:CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|ERR_TLS)/;
+
+/** Turns what was thrown into the last event of a stream. */
+export function fault(error: unknown, source: FaultSource): ProviderError {
+  if (source.signal.aborted) return new ProviderError("Request was aborted", "aborted");
+  if (source.idle) return source.idle;
+  const own = causes(error).find((cause) => ProviderError.is(cause));
+  if (ProviderError.is(own)) return clean(own, source);
+  const api = ApiError.safeParse(error);
+  const status = api.success ? api.data.status : undefined;
+  if (api.success && status !== undefined) return clean(fromStatus(error, status, api.data), source);
+  const body = api.success ? ErrorBody.safeParse(api.data.error) : undefined;
+  if (body?.success && (body.data.type || body.data.code || body.data.message)) return clean(fromStream(body.data), source);
+  return clean(fromConnection(error, source), source);
+}
+
+function clean(error: ProviderError, source: FaultSource): ProviderError {
+  const message = redact(error.message, source.secrets);
+  // No cause: it would carry the unredacted text into logs.
+  return new ProviderError(message, error.kind, { status: error.status, retryAfterMs: error.retryAfterMs });
+}
+
+function fromStatus(error: unknown, status: number, api: z.infer<typeof ApiError>): ProviderError {
+  const body = ErrorBody.safeParse(api.error);
+  const info = body.success ? body.data : undefined;
+  const text = info?.message || shorten(errorMessage(error));
+  const type = [info?.type, info?.code].filter(Boolean).join(" ");
+  const kind = kindOfStatus(status, `${type} ${text}`, info === undefined && /no body/.test(errorMessage(error)));
+  const message = info?.message ? `${status} ${info.type ?? info.code ?? "error"}: ${shorten(info.message)}` : text;
+  const retryAfterMs = kind === "retryable" || kind === "quota" ? waitHint(api.headers) : undefined;
+  return new ProviderError(message, kind, { status, retryAfterMs });
+}
+
+function kindOfStatus(status: number, text: string, empty: boolean): ProviderErrorKind {
+  if (status === 429) return quotaTexts.test(text) ? "quota" : "retryable";
+  if (status === 402) return "quota";
+  if (status === 400 && quotaTexts.test(text)) return "quota";
+  if (status === 401 || status === 403) return "auth";
+  if (status === 413) return "overflow";
+  if (status === 400 || status === 422) return empty || overflowTexts.test(text) ? "overflow" : "fatal";
+  if (status === 408 || status === 409 || status === 425) return "retryable";
+  if (status >= 500 && status !== 501) {
+    // llama.cpp and others report a full context with status 500.
+    return overflowTexts.test(text) && !rateTexts.test(text) ? "overflow" : "retryable";
+  }
+  return "fatal";
+}
+
+/** A failure event inside a stream; there is no status any more. */
+function fromStream(info: z.infer<typeof ErrorInfo>): ProviderError {
+  const word = String(info.type ?? info.code ?? "error");
+  const text = shorten(info.message || "no message");
+  const all = `${word} ${info.code ?? ""} ${text}`;
+  let kind: ProviderErrorKind = "retryable";
+  if (rateTexts.test(all) && !quotaTexts.test(all)) kind = "retryable";
+  else if (overflowTexts.test(all)) kind = "overflow";
+  else if (quotaTexts.test(all)) kind = "quota";
+  else if (/authentication|permission|invalid_api_key|\b40[13]\b/.test(word)) kind = "auth";
+  else if (/invalid_request|not_found|content_filter|\b40[04]\b/.test(word)) kind = "fatal";
+  return new ProviderError(`${word}: ${text}`, kind);
+}
+
+function fromConnection(error: unknown, source: FaultSource): ProviderError {
+  const chain = causes(error);
+  if (chain.some((cause) => cause instanceof SyntaxError)) {
+    return new ProviderError("The service sent a malformed event", "retryable");
+  }
+  const codes = chain.map((cause) => (cause as { code?: unknown }).code).filter((code) => typeof code === "string");
+  const deepest = chain.at(-1) ?? error;
+  const where = hostOf(source.baseUrl);
+  if (codes.some((code) => certificateCodes.test(code))) {
+    return new ProviderError(`Cannot trust the certificate of ${where}: ${errorMessage(deepest)}`, "fatal");
+  }
+  if (codes.includes("ERR_INVALID_URL") || chain.some((cause) => /invalid url/i.test(errorMessage(cause)))) {
+    return new ProviderError(`The base URL "${source.baseUrl}" is not a URL`, "fatal");
+  }
+  const text = [...new Set(chain.map(errorMessage))].join(": ");
+  const name = chain.map((cause) => (cause as { name?: unknown }).name).join(" ");
+  const isNetwork =
+    codes.length > 0 ||
+    isAbort(error) ||
+    /APIConnection|AbortError|TimeoutError|SocketError/.test(name) ||
+    /terminated|fetch failed|socket|network|connection|other side closed|premature|timed? ?out|aborted/i.test(text);
+  if (!isNetwork) return new ProviderError(`Request to ${where} failed: ${shorten(text)}`, "fatal");
+  const detail = errorMessage(deepest) === "terminated" ? "the connection broke off" : errorMessage(deepest);
+  return new ProviderError(`Connection to ${where} failed: ${shorten(detail)}`, "retryable");
+}
+
+/** The error and its causes, outermost first. */
+function causes(error: unknown): unknown[] {
+  const chain: unknown[] = [];
+  for (let next = error; next !== undefined && next !== null && chain.length < 10; next = (next as { cause?: unknown }).cause) {
+    chain.push(next);
+    if (next instanceof AggregateError && next.errors.length > 0) chain.push(next.errors[0]);
+  }
+  return chain;
+}
+
+function hostOf(baseUrl: string): string {
+  return URL.canParse(baseUrl) ? new URL(baseUrl).host : baseUrl;
+}
+
+/** 600 characters: whole pages come back from proxies and gateways. */
+function shorten(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length <= 600 ? line : `${line.slice(0, 600)}…`;
+}
+
+/** What the service asks us to wait, in milliseconds. `now` is for tests. */
+export function waitHint(headers: Headers | undefined, now = Date.now()): number | undefined {
+  if (!headers) return undefined;
+  const exact = Number(headers.get("retry-after-ms") ?? Number.NaN);
+  if (exact >= 0) return exact;
+  const after = headers.get("retry-after");
+  if (after !== null) {
+    const seconds = Number(after);
+    if (seconds >= 0) return Math.ceil(seconds * 1000);
+    const date = Date.parse(after);
+    if (!Number.isNaN(date)) return Math.max(0, date - now);
+  }
+  const resetMs = Number(headers.get("x-ratelimit-reset-ms") ?? Number.NaN);
+  if (resetMs >= 0) return resetMs > now / 2 ? Math.max(0, resetMs - now) : resetMs;
+  const waits: number[] = [];
+  const plain = headers.get("x-ratelimit-reset");
+  if (plain !== null) waits.push(resetWait(plain, now));
+  for (const scope of ["requests", "tokens"]) {
+    // Both limits are always named; only a used-up one holds us up.
+    if (headers.get(`x-ratelimit-remaining-${scope}`) === "0")
+      waits.push(resetWait(headers.get(`x-ratelimit-reset-${scope}`) ?? "", now));
+  }
+  const known = waits.filter((wait) => !Number.isNaN(wait));
+  return known.length > 0 ? Math.max(...known) : undefined;
+}
+
+/** "6m0s", "250ms", seconds, or a point in time as Unix seconds or milliseconds. */
+function resetWait(text: string, now: number): number {
+  const number = Number(text);
+  if (text.trim() !== "" && !Number.isNaN(number)) {
+    if (number > 1e11) return Math.max(0, number - now);
+    if (number > 1e8) return Math.max(0, number * 1000 - now);
+    return number * 1000;
+  }
+  const parts = [...text.matchAll(/([\d.]+)(ms|s|m|h)/g)];
+  const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+  return parts.length === 0
+    ? Number.NaN
+    : parts.reduce((sum, [, value, unit]) => sum + Number(value) * (units[unit ?? "s"] ?? 0), 0);
+}
