@@ -70,7 +70,8 @@ function customMessage(
 
 /** The message itself when it is sound (the usual case), else a repaired copy, else undefined. */
 function normalise(message: AgentMessage, iso: string): AgentMessage | undefined {
-  const raw: Record<string, unknown> = { ...message };
+  const raw: unknown = message;
+  if (!isRecord(raw)) return undefined;
   const role: string = message.role;
   switch (message.role) {
     case "user":
@@ -83,7 +84,7 @@ function normalise(message: AgentMessage, iso: string): AgentMessage | undefined
         isError: raw["isError"] === true,
       });
     case "assistant":
-      return assistant(message, iso);
+      return assistant(message, raw, iso);
     case "custom":
       if (typeof raw["customType"] !== "string") return undefined;
       return withContent(message, inputContent(message.content) ?? "", iso, { display: raw["display"] !== false });
@@ -139,8 +140,7 @@ const NO_USAGE: Usage = {
   cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
 };
 
-function assistant(message: AssistantMessage, iso: string): AssistantMessage {
-  const raw: Record<string, unknown> = { ...message };
+function assistant(message: AssistantMessage, raw: Record<string, unknown>, iso: string): AssistantMessage {
   const content =
     typeof raw["content"] === "string"
       ? [{ type: "text" as const, text: raw["content"] }]
@@ -150,11 +150,11 @@ function assistant(message: AssistantMessage, iso: string): AssistantMessage {
     provider: textOr(raw["provider"], "unknown"),
     model: textOr(raw["model"], "unknown"),
     stopReason: textOr(raw["stopReason"], "stop"),
-    usage: usageOf(raw["usage"]),
+    usage: hasFullUsage(raw["usage"]) ? message.usage : usageOf(raw["usage"]),
   });
 }
 
-/** Usage with every count a number; the same object when nothing is missing. */
+/** Usage with every count a number. */
 export function usageOf(value: unknown): Usage {
   if (!isRecord(value)) return NO_USAGE;
   const cost = isRecord(value["cost"]) ? value["cost"] : {};
@@ -208,9 +208,10 @@ function withContent<M extends AgentMessage & { content: unknown }>(
 
 /** `message` itself if it has all of `fields` already and a time stamp, else a copy that has. */
 function withFields<M extends AgentMessage>(message: M, iso: string, fields: Record<string, unknown>): M {
-  const raw: Record<string, unknown> = { ...message };
-  const stamped = typeof raw["timestamp"] === "number";
-  const sound = Object.entries(fields).every(([key, value]) => raw[key] === value || (key === "usage" && hasFullUsage(raw[key])));
+  const raw: unknown = message;
+  let sound = isRecord(raw);
+  if (isRecord(raw)) for (const key in fields) sound &&= raw[key] === fields[key];
+  const stamped = typeof message.timestamp === "number";
   if (sound && stamped) return message;
   return { ...message, ...fields, ...(stamped ? {} : { timestamp: millis(iso) }) };
 }

@@ -1,8 +1,8 @@
 // The durable record of one conversation: an append-only tree of entries in a version 3 JSONL file. The truth is in memory;
 // the file follows it, one synchronous write per entry, from the first user message on.
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { AgentMessage } from "../../protocol/message.ts";
-import { CommandError } from "../kernel/errors.ts";
+import { CommandError, errorMessage } from "../kernel/errors.ts";
 import { Artifacts } from "./artifacts.ts";
 import { PathContext, slotType } from "./context.ts";
 import {
@@ -14,6 +14,7 @@ import {
   type SessionHeader,
   sessionUuid,
 } from "./entry.ts";
+import { SessionFormatError, SessionLockedError } from "./errors.ts";
 import { acquireLock, type SessionLock } from "./lock.ts";
 import { SessionIndex } from "./log-index.ts";
 import { cleanName, type NameSource } from "./name.ts";
@@ -105,16 +106,17 @@ export class SessionLog {
    * @throws {SessionFormatError} no session file. @throws {SessionLockedError} a live process writes to it.
    */
   static async open(
-    file: string,
+    path: string,
     options: { readOnly?: boolean | undefined; now?: (() => number) | undefined } = {},
   ): Promise<{ log: SessionLog; report: ReadReport }> {
     const readOnly = options.readOnly ?? false;
+    const file = resolve(path);
     const handle = await openForReading(file);
     let lock: SessionLock | undefined;
     try {
       // The header comes first, so that no lock file appears beside something that is no session.
       await readHeader(handle, file);
-      lock = readOnly ? undefined : acquireLock(file);
+      lock = readOnly ? undefined : lockFor(file);
       const { header, titleSlot, tree, report, size } = await readSession(handle, file);
       const existing = { size, outdated: report.version < SESSION_VERSION };
       const now = options.now ?? Date.now;
@@ -349,6 +351,15 @@ export class SessionLog {
     if (this.#preamble !== undefined) yield JSON.stringify(this.#preamble);
     yield JSON.stringify(this.header);
     for (const entry of this.#tree.entries) yield JSON.stringify(ordered(entry));
+  }
+}
+
+function lockFor(file: string): SessionLock {
+  try {
+    return acquireLock(file);
+  } catch (error) {
+    if (SessionLockedError.is(error)) throw error;
+    throw new SessionFormatError(file, `it cannot be locked for writing (${errorMessage(error)})`);
   }
 }
 

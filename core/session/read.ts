@@ -5,6 +5,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import { errorMessage } from "../kernel/errors.ts";
 import { Blobs, mayHoldBlobs } from "./blobs.ts";
+import { messageOf } from "./convert.ts";
 import { isEntry, isRecord, SESSION_VERSION, SessionHeader, TitleSlot } from "./entry.ts";
 import { SessionFormatError } from "./errors.ts";
 import { type RawLine, readLines } from "./lines.ts";
@@ -163,7 +164,10 @@ class Reader {
       this.#note(line, "repeated id");
       if (isDeepStrictEqual(earlier, entry)) return;
     }
-    if (this.tree.add(entry).bridged) this.#note(line, "lost parent");
+    const added = this.tree.add(entry);
+    if (added.bridged) this.#note(line, "lost parent");
+    // Converted here, in the slices of reading, so that building the context later takes no long step.
+    messageOf(added.entry);
   }
 
   #head(value: unknown): void {

@@ -1,0 +1,254 @@
+// In-context messages → what a provider accepts: every call has exactly one result directly after its message, nothing is
+// empty, nothing holds lone surrogates. Pure and deterministic: the same messages give the same request bytes.
+import type { AssistantContent, InputContent, ToolCall } from "../../protocol/content.ts";
+import type { AgentMessage, AssistantMessage, ToolResultMessage, UserMessage } from "../../protocol/message.ts";
+import { fence } from "./convert.ts";
+import { isRecord } from "./entry.ts";
+
+/** What reaches a provider. */
+export type ModelMessage = UserMessage | AssistantMessage | ToolResultMessage;
+
+export const MISSING_RESULT_TEXT = "Interrupted: the tool call has no result";
+export const EMPTY_RESULT_TEXT = "(no output)";
+const MISSING_IMAGE_TEXT = "(image not available: its stored data is missing)";
+
+/** Converted forms by message. Messages are never changed once they are in context, so a form stays right. */
+const converted = new WeakMap<AgentMessage, ModelMessage | null>();
+const placeholders = new WeakMap<AssistantMessage, Map<string, ToolResultMessage>>();
+
+/**
+ * - A call without result gets a placeholder error with the time stamp of its message; a second result for a call and a
+ *   result without call are dropped; results are put in call order.
+ * - Of an aborted or failed answer only answered calls, and of an aborted one its text, are kept.
+ * - A call id that was used before gets a suffix, because some services refuse repeated ids.
+ * Unchanged messages keep one converted object, so that callers can cache by identity. The cost of a second call is one walk.
+ */
+export function repairForProvider(messages: readonly AgentMessage[]): ModelMessage[] {
+  const results = matchResults(messages);
+  const uses = new Map<string, number>();
+  const out: ModelMessage[] = [];
+  for (const message of messages) {
+    if (message.role === "toolResult") continue;
+    const form = convertOnce(message);
+    if (form === undefined) continue;
+    if (form.role === "assistant" && message.role === "assistant") pushAnswer(out, message, form, results.get(message), uses);
+    else out.push(form);
+  }
+  return out;
+}
+
+/** Answer → call id → its first result. A result belongs to the latest answer before it that made the call. */
+function matchResults(messages: readonly AgentMessage[]): Map<AssistantMessage, Map<string, ToolResultMessage>> {
+  const latest = new Map<string, AssistantMessage>();
+  const results = new Map<AssistantMessage, Map<string, ToolResultMessage>>();
+  for (const message of messages) {
+    if (message.role === "assistant") {
+      for (const block of message.content) if (block.type === "toolCall") latest.set(block.id, message);
+    } else if (message.role === "toolResult") {
+      const caller = latest.get(message.toolCallId);
+      if (caller === undefined) continue;
+      const found = results.get(caller) ?? new Map<string, ToolResultMessage>();
+      if (!found.has(message.toolCallId)) found.set(message.toolCallId, message);
+      results.set(caller, found);
+    }
+  }
+  return results;
+}
+
+function pushAnswer(
+  out: ModelMessage[],
+  original: AssistantMessage,
+  form: AssistantMessage,
+  results: ReadonlyMap<string, ToolResultMessage> | undefined,
+  uses: Map<string, number>,
+): void {
+  const failed = original.stopReason === "error" || original.stopReason === "aborted";
+  const seen = new Set<string>();
+  const answers: ToolResultMessage[] = [];
+  let changed = false;
+  const content: AssistantContent[] = [];
+  for (const block of form.content) {
+    if (block.type !== "toolCall") {
+      content.push(block);
+      continue;
+    }
+    const result = results?.get(block.id);
+    if (seen.has(block.id) || (failed && result === undefined)) {
+      changed = true;
+      continue;
+    }
+    seen.add(block.id);
+    const id = uniqueId(block.id, uses);
+    changed ||= id !== block.id;
+    content.push(id === block.id ? block : { ...block, id });
+    const answer = (result && convertOnce(result)) ?? placeholder(original, block);
+    if (answer.role === "toolResult") answers.push(id === block.id ? answer : { ...answer, toolCallId: id });
+  }
+  // Of a failed answer the thinking and the half text mean nothing without what came of them.
+  const sound =
+    original.stopReason === "error"
+      ? answers.length > 0
+      : content.some((block) => block.type === "text" || block.type === "toolCall");
+  if (!sound && (failed || content.length === 0)) return;
+  out.push(changed ? { ...form, content } : form, ...answers);
+}
+
+function uniqueId(id: string, uses: Map<string, number>): string {
+  for (;;) {
+    const count = (uses.get(id) ?? 0) + 1;
+    uses.set(id, count);
+    if (count === 1) return id;
+    const renamed = `${id}-${count}`;
+    if (!uses.has(renamed)) {
+      uses.set(renamed, 1);
+      return renamed;
+    }
+  }
+}
+
+function placeholder(message: AssistantMessage, call: ToolCall): ToolResultMessage {
+  const known = placeholders.get(message) ?? new Map<string, ToolResultMessage>();
+  placeholders.set(message, known);
+  const made: ToolResultMessage = known.get(call.id) ?? {
+    role: "toolResult",
+    toolCallId: call.id,
+    toolName: call.name,
+    content: [{ type: "text", text: MISSING_RESULT_TEXT }],
+    isError: true,
+    timestamp: message.timestamp,
+  };
+  known.set(call.id, made);
+  return made;
+}
+
+function convertOnce(message: AgentMessage): ModelMessage | undefined {
+  const known = converted.get(message);
+  if (known !== undefined) return known ?? undefined;
+  const form = convert(message);
+  converted.set(message, form ?? null);
+  return form;
+}
+
+function convert(message: AgentMessage): ModelMessage | undefined {
+  switch (message.role) {
+    case "user":
+    case "developer":
+    case "custom":
+      return userMessage(message.content, message);
+    case "assistant":
+      return answer(message);
+    case "toolResult":
+      return toolResult(message);
+    case "bashExecution":
+      return message.excludeFromContext === true ? undefined : userMessage(bashText(message), message);
+    case "branchSummary":
+      return userMessage(`Summary of the branch this conversation came back from:\n\n${wrapped(message.summary)}`, message);
+    case "compactionSummary":
+      return userMessage(
+        `Summary of the conversation before this point, which was compacted:\n\n${wrapped(message.summary)}`,
+        message,
+      );
+  }
+}
+
+/** The message itself when it is a sound user message, else a new one; undefined when there is nothing to say. */
+function userMessage(content: string | InputContent[], from: AgentMessage): UserMessage | undefined {
+  const clean = typeof content === "string" ? cleanText(content) : cleanBlocks(content);
+  if (typeof clean === "string" ? clean.trim() === "" : clean.length === 0) return undefined;
+  if (from.role === "user" && clean === from.content) return from;
+  return { role: "user", content: clean, timestamp: from.timestamp };
+}
+
+function toolResult(message: ToolResultMessage): ToolResultMessage {
+  const blocks = cleanBlocks(message.content);
+  const content: InputContent[] = blocks.length > 0 ? blocks : [{ type: "text", text: EMPTY_RESULT_TEXT }];
+  return content === message.content ? message : { ...message, content };
+}
+
+function answer(message: AssistantMessage): AssistantMessage | undefined {
+  const failed = message.stopReason === "error" || message.stopReason === "aborted";
+  const content = message.content.flatMap((block) => cleanAnswerBlock(block, failed));
+  if (content.length === 0) return undefined;
+  const same = content.length === message.content.length && content.every((block, i) => block === message.content[i]);
+  return same ? message : { ...message, content };
+}
+
+function cleanAnswerBlock(block: AssistantContent, failed: boolean): AssistantContent[] {
+  switch (block.type) {
+    case "text": {
+      const text = cleanText(block.text);
+      if (text.trim() === "") return [];
+      return [text === block.text ? block : { type: "text", text }];
+    }
+    case "thinking": {
+      const thinking = cleanText(block.thinking);
+      const signed = block.thinkingSignature !== undefined && block.thinkingSignature !== "";
+      // Signed blocks count byte by byte; unsigned ones of a broken-off answer are refused by the services that sign.
+      if (signed) return thinking === block.thinking ? [block] : [];
+      if (failed || thinking.trim() === "") return [];
+      return [thinking === block.thinking ? block : { ...block, thinking }];
+    }
+    case "toolCall": {
+      const args = cleanValue(block.arguments);
+      return [args === block.arguments || !isRecord(args) ? block : { ...block, arguments: args }];
+    }
+    default:
+      return [block];
+  }
+}
+
+/** The array itself when nothing had to change. */
+function cleanBlocks(blocks: InputContent[]): InputContent[] {
+  const clean = blocks.flatMap((block): InputContent[] => {
+    if (block.type === "image") {
+      const missing = block.data === "" || block.data.startsWith("blob:");
+      return [missing ? { type: "text", text: MISSING_IMAGE_TEXT } : block];
+    }
+    const text = cleanText(block.text);
+    if (text.trim() === "") return [];
+    return [text === block.text ? block : { ...block, text }];
+  });
+  return clean.length === blocks.length && clean.every((block, i) => block === blocks[i]) ? blocks : clean;
+}
+
+const UNSAFE = /\p{Surrogate}|\u0000/u;
+const UNSAFE_ALL = /\p{Surrogate}|\u0000/gu;
+
+/** Lone surrogates and NUL become U+FFFD: services refuse them, and the reader still sees that something stood there. */
+export function cleanText(text: string): string {
+  return UNSAFE.test(text) ? text.replace(UNSAFE_ALL, "\uFFFD") : text;
+}
+
+/** The value itself when all texts and keys in it are clean. */
+function cleanValue(value: unknown): unknown {
+  if (typeof value === "string") return cleanText(value);
+  if (Array.isArray(value)) {
+    const clean = value.map(cleanValue);
+    return clean.every((member, i) => member === value[i]) ? value : clean;
+  }
+  if (!isRecord(value)) return value;
+  const members = Object.entries(value);
+  const clean = members.map(([key, member]): [string, unknown] => [cleanText(key), cleanValue(member)]);
+  return clean.every(([key, member], i) => key === members[i]?.[0] && member === members[i]?.[1])
+    ? value
+    : Object.fromEntries(clean);
+}
+
+function bashText(message: Extract<AgentMessage, { role: "bashExecution" }>): string {
+  const notes: string[] = [];
+  if (message.cancelled) notes.push("The command was cancelled.");
+  else if (message.exitCode !== undefined && message.exitCode !== 0) notes.push(`Exit code: ${message.exitCode}`);
+  if (message.truncated) {
+    notes.push(
+      message.fullOutputPath === undefined
+        ? "The output was truncated."
+        : `The output was truncated. Full output: ${message.fullOutputPath}`,
+    );
+  }
+  const output = message.output === "" ? EMPTY_RESULT_TEXT : fence(message.output);
+  return [`Ran \`${message.command}\``, output, ...notes].join("\n");
+}
+
+function wrapped(summary: string): string {
+  return `<summary>\n${summary}\n</summary>`;
+}
