@@ -115,6 +115,7 @@ export {
 } from "./services/dialects.ts";
 export { Extensions, type ReloadReport, type UnitInfo } from "./services/extensions.ts";
 export { Framing } from "./services/framing.ts";
+export { type Frontmatter, parseFrontmatter } from "./services/frontmatter.ts";
 export { HostContributions } from "./services/host-contributions.ts";
 export * from "./services/host-uris.ts";
 export {
@@ -156,6 +157,7 @@ export { defineLoginFlow, type LoginContext, type LoginFlowDefinition } from "./
 export * from "./services/models.ts";
 export * from "./services/settings.ts";
 export * from "./services/shell.ts";
+export { type Skill, Skills } from "./services/skills.ts";
 export * from "./services/slash.ts";
 export { defineStateField, type StateFieldDefinition } from "./services/state.ts";
 export { Trust } from "./services/trust.ts";

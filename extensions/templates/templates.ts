@@ -1,0 +1,65 @@
+// Markdown files that are slash commands: `prompts/*.md` and `commands/*.md` of the user and of the project. They are text for
+// the model and run nothing, so a project's need no trust.
+import { join } from "node:path";
+import {
+  CommandError,
+  defineExtension,
+  defineSlashCommand,
+  errorMessage,
+  Launch,
+  type SlashDefinition,
+  watchPaths,
+} from "mortise/extension";
+import { fillTemplate } from "./_arguments.ts";
+import { scanTemplates, type Template, templateBody } from "./_scan.ts";
+
+export default defineExtension({
+  name: "templates",
+  async setup(scope) {
+    const { home, cwd } = scope.ctx.use(Launch);
+    const project = join(cwd, ".mortise");
+    const folders = [join(project, "commands"), join(home, "commands"), join(project, "prompts"), join(home, "prompts")];
+    const told = new Set<string>();
+    const warn = (message: string) => {
+      if (told.has(message)) return;
+      told.add(message);
+      scope.ctx.log.warn(message);
+    };
+    let contributed = "";
+    const scan = async () => {
+      const templates = await scanTemplates(folders, warn);
+      // An edit of the text alone changes no contribution: the file is read when the command runs.
+      const text = JSON.stringify(templates);
+      if (text === contributed || scope.signal.aborted) return;
+      contributed = text;
+      scope.replace("templates", templates.map(toSlashCommand));
+    };
+    let scanning = scan();
+    const watch = watchPaths(folders, () => {
+      scanning = scanning.then(scan).catch((error: unknown) => warn(`Cannot read prompt files: ${errorMessage(error)}`));
+    });
+    scope.own(() => watch.close(), "prompt folders");
+    await scanning;
+  },
+});
+
+function toSlashCommand({ name, description, argumentHint, file }: Template): SlashDefinition {
+  return defineSlashCommand({
+    name,
+    description,
+    argumentHint,
+    source: "file",
+    concurrency: "serial",
+    async run(_ctx, args) {
+      let body: string;
+      try {
+        body = await templateBody(file);
+      } catch (error) {
+        throw new CommandError(`Cannot read prompt file "${file}": ${errorMessage(error)}`, "not_found", { cause: error });
+      }
+      const prompt = fillTemplate(body, args);
+      if (prompt.trim() === "") throw new CommandError(`Prompt file "${file}" is empty: write the prompt into it`);
+      return { prompt };
+    },
+  });
+}
