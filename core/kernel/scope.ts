@@ -26,6 +26,9 @@ export interface ScopeOptions {
   onUndoError?: (error: unknown, label: string) => void;
 }
 
+/** `run`: a tool call or a provider's iterator, which may drain without limit; `call`: everything else (DESIGN §5 "Reload"). */
+export type LeaseKind = "call" | "run";
+
 interface Undo {
   run: () => void | Promise<void>;
   label: string;
@@ -40,6 +43,7 @@ export class Scope {
   readonly #undos = new Set<Undo>();
   readonly #drained: Array<() => void> = [];
   #leases = 0;
+  #runs = 0;
   #disposal: Promise<void> | undefined;
 
   constructor(options: ScopeOptions) {
@@ -94,14 +98,21 @@ export class Scope {
     };
   }
 
+  /** Those of them that may drain without limit. */
+  get runs(): number {
+    return this.#runs;
+  }
+
   /** Holds the generation for a running call. The returned function releases once. */
-  lease(): () => void {
+  lease(kind: LeaseKind = "call"): () => void {
     this.#leases++;
+    if (kind === "run") this.#runs++;
     let held = true;
     return () => {
       if (!held) return;
       held = false;
       this.#leases--;
+      if (kind === "run") this.#runs--;
       if (this.#leases === 0) for (const resolve of this.#drained.splice(0)) resolve();
     };
   }
