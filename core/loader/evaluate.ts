@@ -6,17 +6,18 @@ import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import vm from "node:vm";
-import { type ReadFile, readNow, readStable, realPath } from "./files.ts";
+import { fingerprint, type ReadFile, readNow, readStable, realPath } from "./files.ts";
 import { GLOBAL_NAMES, type OwnedGlobals } from "./globals.ts";
 import { isNative, ModuleNotFoundError, Resolver } from "./resolve.ts";
 import type { Transformer, TransformResult } from "./transform.ts";
+import type { VirtualModules } from "./virtual-modules.ts";
 
 export interface EvaluationOptions {
   /** The unit's folder by real path. */
   root: string;
   transformer: Transformer;
-  /** Specifier → module namespace, handed in instead of anything on disk. */
-  virtualModules: ReadonlyMap<string, unknown>;
+  /** Modules handed in instead of anything on disk. */
+  virtualModules: VirtualModules;
   globals: OwnedGlobals;
   /** Throws once the generation is gone, so that a late `import()` of an old version starts nothing. */
   assertLive(action: string): void;
@@ -131,7 +132,7 @@ export class Evaluation {
     this.timings.resolve += performance.now() - started;
     switch (location.kind) {
       case "virtual":
-        return this.#keep(importer, specifier, this.#options.virtualModules.get(specifier));
+        return this.#keep(importer, specifier, await this.#options.virtualModules.load(specifier));
       case "builtin":
         return this.#keep(importer, specifier, this.#ownModule(specifier) ?? (await nativeImport("/")(asBuiltin(specifier))));
       case "package":
@@ -249,6 +250,7 @@ export class Evaluation {
     await this.#prepare(result.requires, record.path, new Set([record.path]));
     this.timings.transpile += performance.now() - started;
     record.imports = result.imports;
+    for (const source of result.sources) this.specifiers.add(source);
     const body = this.#compile(record, result.code, "async ");
     await body(record);
     record.module.loaded = true;
@@ -260,7 +262,10 @@ export class Evaluation {
     try {
       file = await readStable(path);
     } catch (error) {
-      this.missing.add(path);
+      // Unreadable is not absent: it is watched for becoming readable.
+      const state = fingerprint(path);
+      if (state === null) this.missing.add(path);
+      else this.files.set(path, { fingerprint: state, hash: "" });
       throw error;
     }
     this.files.set(path, { fingerprint: file.fingerprint, hash: file.hash });
@@ -270,6 +275,7 @@ export class Evaluation {
   /** Transforms what will be required, so that `require` finds it without blocking the event loop. */
   async #prepare(specifiers: readonly string[], importer: string, seen: Set<string>): Promise<void> {
     for (const specifier of specifiers) {
+      if (this.#options.virtualModules.has(specifier)) await this.#options.virtualModules.load(specifier);
       const path = this.#fileOf(specifier, importer);
       if (path === undefined || path.endsWith(".json") || seen.has(path) || this.#records.has(path)) continue;
       seen.add(path);
@@ -344,7 +350,7 @@ export class Evaluation {
     const location = this.#resolver.locate(specifier, importer);
     switch (location.kind) {
       case "virtual":
-        return this.#options.virtualModules.get(specifier);
+        return this.#options.virtualModules.now(specifier);
       case "builtin":
         return this.#ownModule(specifier)?.["default"] ?? createRequire(import.meta.url)(specifier);
       case "file":

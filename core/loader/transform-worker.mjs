@@ -24,6 +24,10 @@ function metaPlugin({ types }) {
 /** Collects what has to be checked or prepared before the code runs. Type-only imports are erased by then. */
 function collectorPlugin(found) {
   return () => ({
+    // Before anything is erased: the dialect of a unit is often only told by a type import.
+    pre(file) {
+      for (const statement of file.ast.program.body) if (statement.source) found.sources.push(statement.source.value);
+    },
     visitor: {
       ImportDeclaration(path) {
         if (path.node.importKind === "type") return;
@@ -58,7 +62,11 @@ function allowRepeatedStars(code) {
 const failureMark = "exports.__JITI_ERROR__ = ";
 
 function transform({ source, filename, async }) {
-  const found = { imports: /** @type {NamedImports[]} */ ([]), requires: /** @type {string[]} */ ([]) };
+  const found = {
+    imports: /** @type {NamedImports[]} */ ([]),
+    requires: /** @type {string[]} */ ([]),
+    sources: /** @type {string[]} */ ([]),
+  };
   const code = jiti.transform({
     source: source.replace(/^\uFEFF?(#!.*)?/, ""),
     filename,

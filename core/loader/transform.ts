@@ -11,6 +11,8 @@ const TransformResult = z.object({
   code: z.string(),
   imports: z.array(z.object({ specifier: z.string(), names: z.array(z.string()) })),
   requires: z.array(z.string()),
+  /** Every module named by an import or export statement, type-only ones included. */
+  sources: z.array(z.string()),
 });
 /** A module as a function body, with the names it needs from others. */
 export type TransformResult = z.infer<typeof TransformResult>;
@@ -28,7 +30,7 @@ export interface TransformRequest {
 }
 
 /** Grows when transform-worker.mjs produces other code for the same source. */
-const FORMAT = 1;
+const FORMAT = 2;
 /** Results kept in memory per file: the one in use and the one before. */
 const KEPT_PER_FILE = 2;
 const KEPT_FILES = 1000;

@@ -1,0 +1,237 @@
+// One version of one unit: evaluated, set up and checked, not yet live. Nothing here touches the registry; a failure leaves no
+// trace but its error.
+import type { AnyDefinition } from "../kernel/definition.ts";
+import { define } from "../kernel/definition.ts";
+import { ExtensionError, errorMessage } from "../kernel/errors.ts";
+import { type Owner, Scope } from "../kernel/scope.ts";
+import type { UnitSource } from "./discover.ts";
+import { Evaluation } from "./evaluate.ts";
+import { createOwnedGlobals } from "./globals.ts";
+import type { AdaptFactory, LoaderHost, LoadTimings } from "./host.ts";
+import { type HotState, StagedSetup } from "./setup-scope.ts";
+import type { Transformer } from "./transform.ts";
+import { readDefault, type UnitContents, validate } from "./validate.ts";
+import type { VirtualModules } from "./virtual-modules.ts";
+
+export const LOAD_LIMIT_MS = 10_000;
+export const SETUP_LIMIT_MS = 10_000;
+
+export interface GenerationParts {
+  host: LoaderHost;
+  transformer: Transformer;
+  virtualModules: VirtualModules;
+  adaptFactory?: AdaptFactory | undefined;
+  loadLimitMs: number;
+  setupLimitMs: number;
+}
+
+/** How a unit receives the state of the generation before (`export const hot`). */
+interface HotExport {
+  version?: string | number | undefined;
+  migrate?: ((data: unknown, from: string | number | undefined) => unknown) | undefined;
+}
+
+/** What a generation left for the one after it. */
+export interface Inheritance {
+  data: unknown;
+  version: string | number | undefined;
+}
+
+export class Generation {
+  readonly scope: Scope;
+  readonly timings: LoadTimings = { resolve: 0, transpile: 0, evaluate: 0, setup: 0 };
+  readonly #parts: GenerationParts;
+  readonly #contents: UnitContents = { contributes: [], setups: [] };
+  readonly #hot: HotState = { data: undefined, version: undefined };
+  readonly #setup: StagedSetup;
+  #evaluation: Evaluation | undefined;
+  #hotExport: HotExport = {};
+  /** Schemas of built-ins are checked by their tests, not at every start. */
+  #checkSchemas = true;
+
+  constructor(parts: GenerationParts, owner: Owner, number: number) {
+    this.#parts = parts;
+    this.scope = new Scope({
+      owner,
+      generation: number,
+      onUndoError: (error, label) =>
+        parts.host.reportError({ owner: owner.id, event: `dispose ${label}`, error, phase: "dispose", generation: number }),
+    });
+    this.#setup = new StagedSetup(parts.host, this.scope, this.#hot);
+  }
+
+  get number(): number {
+    return this.scope.generation;
+  }
+
+  /** Files, missing candidates and links, for watching; undefined for a compiled built-in. */
+  get evaluation(): Evaluation | undefined {
+    return this.#evaluation;
+  }
+
+  get inheritance(): Inheritance {
+    return { data: this.#hot.data, version: this.#hot.version };
+  }
+
+  /** Everything the unit brings, contributions first. */
+  get definitions(): AnyDefinition[] {
+    return [...this.#contents.contributes, ...this.#setup.staged()];
+  }
+
+  /** Names of services whose change of owner re-activates this unit. */
+  get requires(): string[] {
+    return this.definitions.flatMap((definition) =>
+      definition.kind === "service" ? (definition.requires ?? []).map((token) => token.name) : [],
+    );
+  }
+
+  /** Takes the default exports of an already imported built-in. @throws {ExtensionError} */
+  adopt(exports: readonly unknown[], first: boolean): void {
+    this.#checkSchemas = false;
+    const unitId = this.scope.owner.id;
+    for (const value of exports) readDefault(value, { unitId, path: unitId, specifiers: [] }, this.#contents);
+    // A service instance lives as long as its definition, so a later generation of the same modules needs its own.
+    if (!first) this.#contents.contributes.splice(0, Number.POSITIVE_INFINITY, ...this.#contents.contributes.map(renewed));
+  }
+
+  /** Evaluates the unit's modules. @throws {ExtensionError} with phase `load`, whose cause is what the module threw. */
+  async evaluate(source: UnitSource): Promise<void> {
+    const { host, transformer, virtualModules, loadLimitMs } = this.#parts;
+    const started = performance.now();
+    const evaluation = new Evaluation({
+      root: source.folder,
+      transformer,
+      virtualModules,
+      globals: createOwnedGlobals(this.scope, host),
+      assertLive: (action) => this.scope.assertLive(action),
+    });
+    this.#evaluation = evaluation;
+    try {
+      if (source.problem !== undefined) throw new Error(source.problem);
+      if (source.entries.length === 0) throw new Error(`${source.path} names no modules; add one or correct package.json`);
+      const run = host.runAs(this.scope, () => this.#runEntries(source, evaluation));
+      await within(run, loadLimitMs, `Loading took longer than ${loadLimitMs} ms; look for an await at the top of a module`);
+    } catch (error) {
+      throw this.#failed("load", error);
+    } finally {
+      this.timings.evaluate = performance.now() - started;
+      this.timings.resolve = evaluation.timings.resolve;
+      this.timings.transpile = evaluation.timings.transpile;
+    }
+  }
+
+  async #runEntries(source: UnitSource, evaluation: Evaluation): Promise<void> {
+    const unitId = this.scope.owner.id;
+    const { adaptFactory } = this.#parts;
+    for (const path of source.entries) {
+      const exports = await evaluation.run(path);
+      const specifiers = [...evaluation.specifiers];
+      const info = { unitId, path, specifiers, manifestKey: source.manifestKey, adaptFactory };
+      readDefault(exports["default"], info, this.#contents);
+      if (isHotExport(exports["hot"])) this.#hotExport = exports["hot"];
+    }
+  }
+
+  /**
+   * Runs the set-ups and checks the result. Returns a promise only when a set-up does, so that built-ins can start synchronously.
+   *
+   * @throws {ExtensionError} with phase `setup` or `validate`.
+   */
+  setUp(inherited: Inheritance | undefined): Promise<void> | undefined {
+    this.#inherit(inherited);
+    const started = performance.now();
+    const finish = () => {
+      this.timings.setup = performance.now() - started;
+      validate(this.scope.owner.id, this.definitions, { schemas: this.#checkSchemas });
+    };
+    let pending: Promise<void> | undefined;
+    try {
+      pending = this.#parts.host.runAs(this.scope, () => this.#runSetups(0));
+    } catch (error) {
+      throw this.#failed("setup", error);
+    }
+    if (pending === undefined) {
+      finish();
+      return undefined;
+    }
+    const { setupLimitMs } = this.#parts;
+    return within(pending, setupLimitMs, `Set-up took longer than ${setupLimitMs} ms`).then(finish, (error: unknown) => {
+      throw this.#failed("setup", error);
+    });
+  }
+
+  #runSetups(from: number): Promise<void> | undefined {
+    for (let index = from; index < this.#contents.setups.length; index++) {
+      const result = this.#contents.setups[index]?.setup?.(this.#setup);
+      if (isThenable(result)) return Promise.resolve(result).then(() => this.#runSetups(index + 1));
+    }
+    return undefined;
+  }
+
+  /** Hands the state over; what cannot be carried is dropped and said so (reload test 27). */
+  #inherit(inherited: Inheritance | undefined): void {
+    const { version, migrate } = this.#hotExport;
+    this.#hot.version = version ?? inherited?.version;
+    if (inherited === undefined || inherited.data === undefined) return;
+    try {
+      const data: unknown = structuredClone(inherited.data);
+      if (version === inherited.version || version === undefined) {
+        this.#hot.data = data;
+      } else if (migrate !== undefined) {
+        this.#hot.data = migrate(data, inherited.version);
+      } else {
+        throw new Error(
+          `it is of version ${String(inherited.version)}, this code wants ${String(version)} and exports no migrate`,
+        );
+      }
+    } catch (error) {
+      const { owner, generation } = this.scope;
+      const reason = new Error(`The state kept over the reload was dropped: ${errorMessage(error)}`, { cause: error });
+      this.#parts.host.reportError({ owner: owner.id, event: "hot", error: reason, phase: "setup", generation });
+    }
+  }
+
+  /** The entries for the swap. */
+  goLive() {
+    const { registry } = this.#parts.host;
+    const own = this.#contents.contributes.map((definition) => registry.entry(definition, this.scope));
+    return [...own, ...this.#setup.goLive()];
+  }
+
+  /** Undoes a generation that never went live. */
+  async discard(): Promise<void> {
+    this.#parts.host.registry.swap({ remove: this.#parts.host.registry.ownedBy(this.scope) });
+    await this.scope.dispose("it was not activated");
+  }
+
+  #failed(phase: "load" | "setup", error: unknown): ExtensionError {
+    if (ExtensionError.is(error)) return error;
+    const wrapped = new ExtensionError(this.scope.owner.id, phase, errorMessage(error), { cause: error });
+    // The stack of the extension's code, not of this line.
+    if (error instanceof Error && error.stack !== undefined) wrapped.stack = error.stack;
+    return wrapped;
+  }
+}
+
+function renewed(definition: AnyDefinition): AnyDefinition {
+  return definition.kind === "service" ? define({ ...definition }) : definition;
+}
+
+function isHotExport(value: unknown): value is HotExport {
+  if (typeof value !== "object" || value === null) return false;
+  const { version, migrate } = value as Record<string, unknown>;
+  const versionFits = version === undefined || typeof version === "string" || typeof version === "number";
+  return versionFits && (migrate === undefined || typeof migrate === "function");
+}
+
+function isThenable(value: unknown): value is PromiseLike<void> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+/** Rejects when `promise` has not settled in time; its late outcome is ignored. */
+function within<T>(promise: Promise<T>, limitMs: number, message: string): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(message)), limitMs);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
