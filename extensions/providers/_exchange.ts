@@ -11,6 +11,13 @@ export const idleSetting = defineSetting({
   default: 120_000,
 });
 
+const FailureBody = z.object({
+  error: z.union([z.string(), z.looseObject({})]).optional(),
+  message: z.string().optional(),
+  detail: z.unknown().optional(),
+  code: z.union([z.string(), z.number()]).optional(),
+});
+
 export class Exchange implements FaultSource {
   readonly signal: AbortSignal;
   readonly baseUrl: string;
@@ -68,9 +75,10 @@ export class Exchange implements FaultSource {
     this.#controller.abort();
   }
 
-  #watch(response: Response): Response {
+  async #watch(response: Response): Promise<Response> {
     this.#timer?.refresh();
-    if (!response.ok || response.body === null) return response;
+    if (!response.ok) return failure(response);
+    if (response.body === null) return response;
     const type = response.headers.get("content-type") ?? "";
     if (/text\/html|application\/xhtml/i.test(type)) {
       void response.body.cancel().catch(() => {});
@@ -90,4 +98,32 @@ export class Exchange implements FaultSource {
     );
     return new Response(watched, { status: response.status, statusText: response.statusText, headers: response.headers });
   }
+}
+
+/**
+ * A failure in the form the SDKs read. Servers that wrap their words differently (`{detail}`, `{message}`, `{error: "…"}`) would
+ * otherwise count as having sent no body, and that means "too long" to us.
+ */
+async function failure(response: Response): Promise<Response> {
+  const text = await response.text();
+  const headers = new Headers([...response.headers]);
+  // Node has unpacked the body already.
+  headers.delete("content-encoding");
+  headers.delete("content-length");
+  return new Response(normalised(text), { status: response.status, statusText: response.statusText, headers });
+}
+
+function normalised(text: string): string {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    // Plain text: the SDKs take it as the message.
+    return text;
+  }
+  const parsed = FailureBody.safeParse(Array.isArray(body) ? body[0] : body);
+  if (!parsed.success || typeof parsed.data.error === "object") return Array.isArray(body) ? JSON.stringify(body[0]) : text;
+  const { error, message, detail, code } = parsed.data;
+  const words = error ?? message ?? (typeof detail === "string" ? detail : undefined) ?? text;
+  return JSON.stringify({ error: { message: words, code: code ?? null } });
 }

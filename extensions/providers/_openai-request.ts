@@ -1,0 +1,168 @@
+// A conversation as chat completions want it, and what servers of that language do differently.
+import {
+  type AssistantMessage,
+  type Model,
+  type ProviderRequest,
+  type ToolResultMessage,
+  type UserMessage,
+  z,
+} from "mortise/extension";
+import type { ChatCompletionCreateParamsStreaming, ChatCompletionMessageParam } from "openai/resources/chat/completions";
+import { blankResult, filled, Renaming, readImage, toolNames } from "./_content.ts";
+
+/** `compat` of a model; unknown keys are left to other readers. */
+export const OpenAICompat = z.object({
+  maxTokensField: z.enum(["max_tokens", "max_completion_tokens"]).optional(),
+  supportsDeveloperRole: z.boolean().optional(),
+  supportsReasoningEffort: z.boolean().optional(),
+  /** False when the server reasons only in requests without tools: then `none` is asked for as soon as there are tools. */
+  reasoningWithTools: z.boolean().optional(),
+  supportsUsageInStreaming: z.boolean().optional(),
+  supportsPromptCacheKey: z.boolean().optional(),
+  /** Sends earlier reasoning back as `reasoning_content`; some servers insist on it. */
+  replayReasoning: z.boolean().optional(),
+  /** Merged into the request body. */
+  extraBody: z.record(z.string(), z.unknown()).optional(),
+});
+export type OpenAICompat = z.infer<typeof OpenAICompat>;
+
+export interface BuiltRequest {
+  params: ChatCompletionCreateParamsStreaming;
+  names: Renaming;
+}
+
+type Part = { type: "text"; text: string } | { type: "image_url"; image_url: { url: string; detail?: "auto" | "low" | "high" } };
+
+/** The service's own server, which knows everything below. */
+export function isOfficial(baseUrl: string): boolean {
+  return URL.canParse(baseUrl) && new URL(baseUrl).hostname === "api.openai.com";
+}
+
+export function compatOf(model: Model, baseUrl: string): OpenAICompat {
+  const official = isOfficial(baseUrl);
+  const parsed = OpenAICompat.safeParse(model.compat ?? {});
+  return {
+    maxTokensField: official ? "max_completion_tokens" : "max_tokens",
+    supportsDeveloperRole: official && model.reasoning,
+    supportsPromptCacheKey: official,
+    ...(parsed.success ? parsed.data : {}),
+  };
+}
+
+export function buildRequest(request: ProviderRequest, baseUrl: string): BuiltRequest {
+  const { model } = request;
+  const compat = compatOf(model, baseUrl);
+  const names = toolNames(request, 64);
+  const params: ChatCompletionCreateParamsStreaming = {
+    model: model.requestModelId ?? model.id,
+    messages: convert(request, compat, names),
+    stream: true,
+  };
+  if (compat.supportsUsageInStreaming !== false) params.stream_options = { include_usage: true };
+  const limit = request.maxTokens ?? model.maxTokens;
+  if (limit !== undefined) params[compat.maxTokensField ?? "max_tokens"] = Math.min(limit, model.maxTokens ?? limit);
+  const effort = effortOf(request, compat);
+  if (effort !== undefined) params.reasoning_effort = effort;
+  if (request.tools.length > 0) {
+    params.tools = request.tools.map((tool) => ({
+      type: "function",
+      function: { name: names.to(tool.name), description: tool.description, parameters: { ...tool.parameters, type: "object" } },
+    }));
+    if (request.toolChoice === "none") params.tool_choice = "none";
+  }
+  if (compat.supportsPromptCacheKey && request.sessionId) params.prompt_cache_key = request.sessionId.slice(0, 64);
+  if (compat.extraBody) Object.assign(params, compat.extraBody);
+  return { params, names };
+}
+
+function effortOf(
+  request: ProviderRequest,
+  compat: OpenAICompat,
+): ChatCompletionCreateParamsStreaming["reasoning_effort"] | undefined {
+  const { model, thinkingLevel: level } = request;
+  if (compat.reasoningWithTools === false && request.tools.length > 0) return "none";
+  if (!model.reasoning || compat.supportsReasoningEffort === false) return undefined;
+  if (level !== "off") return level;
+  return model.thinking?.off === "disabled" ? "none" : undefined;
+}
+
+function convert(request: ProviderRequest, compat: OpenAICompat, names: Renaming): ChatCompletionMessageParam[] {
+  const { model } = request;
+  const ids = new Renaming(40);
+  const messages: ChatCompletionMessageParam[] = [];
+  const system = request.systemPrompt.filter((text) => text.trim() !== "").join("\n\n");
+  // One message: the templates of many open models take no second one.
+  if (system !== "") messages.push({ role: compat.supportsDeveloperRole ? "developer" : "system", content: system });
+  let pictures: Part[] = [];
+  const flush = () => {
+    if (pictures.length > 0) messages.push({ role: "user", content: pictures });
+    pictures = [];
+  };
+  for (const message of request.messages) {
+    if (message.role === "toolResult") {
+      const { text, images } = resultParts(message, model);
+      messages.push({ role: "tool", tool_call_id: ids.to(message.toolCallId), content: text });
+      // Results hold text only; their pictures follow once all results of the turn stand.
+      if (images.length > 0) pictures.push({ type: "text", text: `Pictures from the result of ${message.toolName}:` }, ...images);
+      continue;
+    }
+    flush();
+    const converted = message.role === "user" ? userParam(message, model) : assistantParam(message, model, compat, names, ids);
+    if (converted) messages.push(converted);
+  }
+  flush();
+  return messages;
+}
+
+function resultParts(message: ToolResultMessage, model: Model): { text: string; images: Part[] } {
+  const parts = filled(message.content).map((block) => partOf(block, model));
+  const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+  const images = parts.filter((part) => part.type === "image_url");
+  const text = texts.join("\n") || (images.length > 0 ? "(see the picture below)" : blankResult(message));
+  return { text: message.isError ? `Error: ${text}` : text, images };
+}
+
+function userParam(message: UserMessage, model: Model): ChatCompletionMessageParam | undefined {
+  const parts = filled(message.content).map((block) => partOf(block, model));
+  if (parts.length === 0) return undefined;
+  const isText = parts.every((part) => part.type === "text");
+  return { role: "user", content: isText ? parts.map((part) => part.text).join("\n") : parts };
+}
+
+function partOf(block: ReturnType<typeof filled>[number], model: Model): Part {
+  if (block.type === "text") return { type: "text", text: block.text };
+  const image = readImage(block, model);
+  if (typeof image === "string") return { type: "text", text: image };
+  const detail = block.detail === "original" ? "high" : block.detail;
+  return { type: "image_url", image_url: { url: `data:${image.mimeType};base64,${image.data}`, ...(detail && { detail }) } };
+}
+
+function assistantParam(
+  message: AssistantMessage,
+  model: Model,
+  compat: OpenAICompat,
+  names: Renaming,
+  ids: Renaming,
+): ChatCompletionMessageParam | undefined {
+  const text = message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("");
+  const calls = message.content.flatMap((block) =>
+    block.type !== "toolCall"
+      ? []
+      : [
+          {
+            id: ids.to(block.id),
+            type: "function" as const,
+            function: { name: names.to(block.name), arguments: JSON.stringify(block.arguments) },
+          },
+        ],
+  );
+  if (text.trim() === "" && calls.length === 0) return undefined;
+  const isOwn = message.api === model.api && message.provider === model.provider && message.model === model.id;
+  const reasoning = message.content.flatMap((block) => (block.type === "thinking" ? [block.thinking] : [])).join("\n");
+  return {
+    role: "assistant",
+    content: text.trim() === "" ? null : text,
+    ...(calls.length > 0 && { tool_calls: calls }),
+    ...(compat.replayReasoning && isOwn && reasoning !== "" && { reasoning_content: reasoning }),
+  };
+}
