@@ -221,7 +221,7 @@ export const AskTimeout = defineSetting({
 export const ReadDefaultLimit = defineSetting({
   name: "read.defaultLimit",
   schema: z.number().int().min(1),
-  default: 300,
+  default: 2000,
   summary: "Lines that read gives when no limit is named",
 });
 
