@@ -9,4 +9,8 @@ declare module "../kernel/context.ts" {
     /** The effective value of a setting. */
     setting<T>(setting: SettingDefinition<T>): T;
   }
+  interface ContextLocals {
+    /** The conversation a call works for. */
+    conversation: ConversationHandle;
+  }
 }

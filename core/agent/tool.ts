@@ -3,11 +3,11 @@ import type { z } from "zod";
 import type { ToolResult } from "../../protocol/message.ts";
 import type { Context } from "../kernel/context.ts";
 import { type Definition, define, type MaybePromise } from "../kernel/definition.ts";
-import type { Conversation } from "./conversation.ts";
+import type { ConversationHandle } from "./conversation-types.ts";
 
 export interface ToolContext extends Context {
   readonly toolCallId: string;
-  readonly conversation: Conversation;
+  readonly conversation: ConversationHandle;
   /** The session's working directory; relative paths resolve against it, never against the process's. */
   readonly cwd: string;
   /** Sends a cumulative snapshot as `tool_execution_update`; bounded in rate by the loop. */

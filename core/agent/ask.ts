@@ -1,0 +1,102 @@
+// One request to the model: context, system prompt, tools and credential as they are now, then the stream. Never throws.
+import type { AgentMessage } from "../../protocol/message.ts";
+import { errorMessage, ProviderError } from "../kernel/errors.ts";
+import { Models } from "../services/models.ts";
+import { repairForProvider } from "../session/repair.ts";
+import { emptyAnswer } from "./answer.ts";
+import { messageStart, messageUpdate } from "./events.ts";
+import { contextBuilding, providerRequest } from "./hook-points.ts";
+import type { ProviderRequest } from "./provider.ts";
+import { askHandlers, type Run } from "./run.ts";
+import { abortReason, type StreamResult, streamAnswer } from "./stream.ts";
+import { untilAborted } from "./until-aborted.ts";
+
+export type ModelAnswer = StreamResult;
+
+/** What a prompt without a model gets (protocol-facts §1.3). */
+export const NO_MODEL = `No model selected.
+
+Choose one with set_model, or start with --model provider/id. Models need a credential: set an API key or log in.`;
+
+export async function askModel(run: Run): Promise<ModelAnswer> {
+  const { conversation, signal } = run;
+  const { model } = conversation.selection;
+  try {
+    if (model === undefined) throw new ProviderError(NO_MODEL, "fatal");
+    const provider = run.ctx.registry.get("provider", model.api);
+    if (provider === undefined)
+      throw new ProviderError(`No provider speaks "${model.api}", which ${model.provider}/${model.id} needs`, "fatal");
+    const request = await buildRequest(run);
+    if (signal.aborted) throw new ProviderError("Aborted", "aborted");
+    const release = provider.scope.lease();
+    try {
+      const ctx = run.ctx.derive({ scope: provider.scope, signal });
+      return await streamAnswer(
+        {
+          model,
+          signal,
+          now: () => conversation.now(),
+          mode: () => conversation.messageUpdates,
+          congested: () => conversation.isAttached && conversation.env.congested(),
+          onDrain: (listener) => conversation.env.onDrain(listener),
+          messageStart: (message) => conversation.emit(messageStart, { message }),
+          messageUpdate: (message, event) =>
+            conversation.emitRaw({ type: messageUpdate.name, message, assistantMessageEvent: event }),
+        },
+        () => provider.definition.stream(request, ctx),
+      );
+    } finally {
+      release();
+    }
+  } catch (error) {
+    return failedAnswer(run, error);
+  }
+}
+
+function failedAnswer(run: Run, thrown: unknown): ModelAnswer {
+  const { conversation, signal } = run;
+  const error = ProviderError.is(thrown) ? thrown : new ProviderError(errorMessage(thrown), "fatal", { cause: thrown });
+  const outcome = signal.aborted ? "aborted" : "failed";
+  const text = signal.aborted ? abortReason(signal) : error.message;
+  const message = emptyAnswer(conversation.selection.model, signal.aborted ? "aborted" : "error", {
+    errorMessage: text,
+    now: conversation.now(),
+    error,
+  });
+  return {
+    message,
+    started: false,
+    outcome,
+    error: signal.aborted ? undefined : error,
+    broken: new Map(),
+    isEmpty: true,
+    isThinkingOnly: true,
+  };
+}
+
+async function buildRequest(run: Run): Promise<ProviderRequest> {
+  const { conversation, ctx, signal } = run;
+  const { model, thinkingLevel } = conversation.selection;
+  if (model === undefined) throw new ProviderError(NO_MODEL, "fatal");
+  let messages: readonly AgentMessage[] = conversation.messages;
+  if (ctx.hasHooks(contextBuilding)) {
+    messages = (await askHandlers(run, contextBuilding, { conversation, messages: [...messages] }))?.messages ?? messages;
+  }
+  const systemPrompt = run.systemPrompt ?? (await conversation.systemPrompt());
+  const models = ctx.tryUse(Models);
+  const key = run.key ?? (models && (await untilAborted(models.key(model), signal, 0)));
+  run.key = undefined;
+  const request: ProviderRequest = {
+    model,
+    systemPrompt,
+    messages: repairForProvider(messages),
+    tools: model.supportsTools === false ? [] : conversation.toolSchemas(),
+    thinkingLevel: models?.clamp(model, thinkingLevel) ?? thinkingLevel,
+    signal,
+    apiKey: key?.apiKey,
+    headers: key?.headers,
+    sessionId: conversation.id,
+  };
+  if (!ctx.hasHooks(providerRequest)) return request;
+  return (await askHandlers(run, providerRequest, { conversation, request }))?.request ?? request;
+}

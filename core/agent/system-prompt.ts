@@ -1,0 +1,64 @@
+// The system prompt as a list of blocks: what is stable across turns and projects, the environment, then what was appended.
+// Extensions contribute sections; the same sections give the same bytes, so that providers' caches hold.
+import { runCall } from "../kernel/attribution.ts";
+import type { Context } from "../kernel/context.ts";
+import { type Definition, define, type MaybePromise } from "../kernel/definition.ts";
+import type { LaunchOptions } from "./environment.ts";
+
+export interface PromptSectionDefinition extends Definition<"prompt section"> {
+  /** Place within its block; lower comes first. */
+  readonly order: number;
+  /** `stable` text goes to the first block and must not depend on the project, the date or the machine. */
+  readonly stable: boolean;
+  /** When it renders text, that is the whole first block and other stable sections are left out, e.g. a SYSTEM.md. */
+  readonly replaces?: boolean | undefined;
+  /** A block of its own after the environment, e.g. an APPEND_SYSTEM.md. */
+  readonly append?: boolean | undefined;
+  /** The text without a heading of the prompt's own; undefined or blank leaves the section out. */
+  render(ctx: Context): MaybePromise<string | undefined>;
+}
+
+/** Defines a part of the system prompt. `ctx.conversation` is the conversation it is made for. */
+export function definePromptSection(section: Omit<PromptSectionDefinition, "kind">): PromptSectionDefinition {
+  return define({ kind: "prompt section", ...section });
+}
+
+declare module "../kernel/definition.ts" {
+  interface Kinds {
+    "prompt section": PromptSectionDefinition;
+  }
+}
+
+/** Renders all sections now. One that throws is reported and left out. */
+export async function renderSystemPrompt(ctx: Context, launch: LaunchOptions): Promise<string[]> {
+  const sections = [...ctx.registry.list("prompt section")].sort(
+    (a, b) => a.definition.order - b.definition.order || (a.name < b.name ? -1 : 1),
+  );
+  const stable: string[] = [];
+  const environment: string[] = [];
+  const appended: string[] = [];
+  let replacement = launch.systemPrompt;
+  for (const { definition, scope, name } of sections) {
+    if ((definition.stable || definition.replaces === true) && replacement !== undefined) continue;
+    let text: string | undefined;
+    try {
+      const sectionCtx = ctx.derive({ scope });
+      text = await runCall({ scope, locals: ctx.locals }, () => definition.render(sectionCtx));
+    } catch (error) {
+      ctx.reportError(scope.owner.id, `prompt section ${name}`, error);
+    }
+    if (text === undefined || text.trim() === "") continue;
+    if (definition.replaces === true) {
+      replacement = text.trim();
+      continue;
+    }
+    (definition.append === true ? appended : definition.stable ? stable : environment).push(text.trim());
+  }
+  const blocks = [
+    replacement ?? stable.join("\n\n"),
+    environment.join("\n\n"),
+    ...appended,
+    ...(launch.appendSystemPrompt ?? []),
+  ];
+  return blocks.filter((block) => block.trim() !== "");
+}

@@ -1,0 +1,69 @@
+// One piece of accepted work: a prompt or a continuation, from the moment it is reserved to its agent_end.
+import type { AgentMessage } from "../../protocol/message.ts";
+import type { Invocation } from "../kernel/context.ts";
+import type { RunOutcome, Submission } from "./conversation-types.ts";
+
+/** An abort with a text for the message it ends. Libraries recognise the name. */
+export function abortError(reason: string): Error {
+  const error = new Error(reason);
+  error.name = "AbortError";
+  return error;
+}
+
+export class Work {
+  readonly controller = new AbortController();
+  readonly invocation: Invocation | undefined;
+  readonly submission: Submission;
+  /** Makes the messages that start the run; undefined means that an extension handled the input. */
+  readonly prepare: (signal: AbortSignal) => Promise<AgentMessage[] | undefined>;
+  #accept: () => void = () => {};
+  #refuse: (error: unknown) => void = () => {};
+  #settle: (outcome: RunOutcome) => void = () => {};
+
+  constructor(prepare: Work["prepare"], invocation: Invocation | undefined) {
+    this.prepare = prepare;
+    this.invocation = invocation;
+    const accepted = new Promise<void>((resolve, reject) => {
+      this.#accept = resolve;
+      this.#refuse = reject;
+    });
+    // Whoever is interested handles it; nobody has to.
+    accepted.catch(() => {});
+    const settled = new Promise<RunOutcome>((resolve) => {
+      this.#settle = resolve;
+    });
+    this.submission = Object.assign(accepted, { settled });
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+  accept(): void {
+    this.#accept();
+  }
+  refuse(error: unknown, outcome: RunOutcome): void {
+    this.#refuse(error);
+    this.#settle(outcome);
+  }
+  settle(outcome: RunOutcome): void {
+    this.#accept();
+    this.#settle(outcome);
+  }
+  abort(reason: string): void {
+    this.controller.abort(abortError(reason));
+  }
+}
+
+/** Work that needs no run of its own: it is queued, or refused before it began. */
+export function submissionOf(accepted: Promise<void>, status: "queued" | "handled" | "error" = "queued"): Submission {
+  accepted.catch(() => {});
+  const settled = accepted.then(
+    (): RunOutcome => ({ status, messages: [] }),
+    (error: unknown): RunOutcome => ({
+      status: "error",
+      messages: [],
+      errorMessage: error instanceof Error ? error.message : String(error),
+    }),
+  );
+  return Object.assign(accepted, { settled });
+}
