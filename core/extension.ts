@@ -61,6 +61,7 @@ export {
 } from "./agent/provider.ts";
 export { defineSetting, type SettingDefinition } from "./agent/settings.ts";
 export { defineSlot, type Slot, type SlotDefinition } from "./agent/slot.ts";
+export { definePromptSection, type PromptSectionDefinition } from "./agent/system-prompt.ts";
 export { defineTool, type ToolContext, type ToolDefinition, textResult } from "./agent/tool.ts";
 export {
   countLines,
@@ -106,6 +107,8 @@ export {
 } from "./kernel/host-requests.ts";
 export { Serialized } from "./kernel/serialized.ts";
 export { createToken, defineService, type ServiceDefinition, type Token } from "./kernel/services.ts";
+export { type ConversationChange, Conversations, type CreateConversation } from "./services/agent.ts";
+export { BackgroundConversations, type BackgroundMove } from "./services/background.ts";
 export {
   type DialectDefinition,
   type DialectHints,
@@ -162,4 +165,8 @@ export * from "./services/slash.ts";
 export { defineStateField, type StateFieldDefinition } from "./services/state.ts";
 export { Trust } from "./services/trust.ts";
 export { type PathWatch, type PathWatchOptions, watchPaths } from "./services/watch.ts";
+export type { SessionEntry } from "./session/entry.ts";
+export { type FollowResult, readFrom } from "./session/follow.ts";
+export { listSessions, type SessionInfo } from "./session/list.ts";
 export type { SessionLog } from "./session/log.ts";
+export { messagesPage } from "./session/page.ts";

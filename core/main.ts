@@ -2,7 +2,7 @@
 // Entry point. Until `ready` is on its way nothing is loaded but the grammar of the arguments; the daemon itself is a later chunk.
 import { readFileSync } from "node:fs";
 import { parseOptions } from "./options.ts";
-import { READY_FRAME } from "../protocol/limits.ts";
+import { READY_FRAME } from "./ready.ts";
 
 const argv = process.argv.slice(2);
 

@@ -6,6 +6,8 @@ export interface Launch {
   readonly home: string;
   /** The working directory the daemon was started for, absolute. */
   readonly cwd: string;
+  /** Where session files go; undefined with `--no-session`. */
+  readonly sessionsDir?: string | undefined;
   /** Options by their camel-case name; the named ones are read by the model services. */
   readonly options: Readonly<Record<string, unknown>> & {
     readonly model?: string | undefined;

@@ -1,0 +1,3 @@
+import { chainSlot } from "./_state.ts";
+
+export default chainSlot;
