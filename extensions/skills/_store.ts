@@ -1,8 +1,8 @@
 // The skills of the daemon as they stand on disk.
-import { type Skill, type Skills, watchPaths } from "mortise/extension";
+import { type Skill, watchPaths } from "mortise/extension";
 import { type SkillFolder, scanSkills } from "./_scan.ts";
 
-export class SkillStore implements Skills {
+export class SkillStore {
   readonly #folders: readonly SkillFolder[];
   readonly #warn: (message: string) => void;
   #skills: readonly Skill[] = [];

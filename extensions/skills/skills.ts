@@ -1,6 +1,6 @@
 // Skills of the user and of the project: told to the model by name, read on demand, run by people with `/skill:name`.
 import { join } from "node:path";
-import { defineExtension, defineService, errorMessage, Launch, Settings, Skills } from "mortise/extension";
+import { defineExtension, defineService, errorMessage, Launch, Settings, type Skill, Skills } from "mortise/extension";
 import { toSlashCommand } from "./_command.ts";
 import { Enabled, SkillCommands } from "./_settings.ts";
 import { SkillStore } from "./_store.ts";
@@ -29,7 +29,15 @@ export default defineExtension({
       scope.replace("skills", enabled ? store.list().map(toSlashCommand) : []);
     };
     await store.scan();
-    scope.add(defineService(Skills, { create: () => store }));
+    const none: readonly Skill[] = [];
+    scope.add(
+      defineService(Skills, {
+        create: () => ({
+          list: () => (ctx.setting(Enabled) ? store.list() : none),
+          find: (name) => (ctx.setting(Enabled) ? store.find(name) : undefined),
+        }),
+      }),
+    );
     contribute();
     const close = store.watch(contribute, (error) => warn(`Cannot read skills: ${errorMessage(error)}`));
     scope.own(close, "skill folders");

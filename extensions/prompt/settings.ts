@@ -1,0 +1,3 @@
+import { ContextFileNames } from "./_settings.ts";
+
+export default [ContextFileNames];
