@@ -1,5 +1,6 @@
 // Dialects: ways of writing an extension that are not ours. A unit whose default export is a function is handed to the dialect
 // that recognises it; the loader and the kernel know nothing of what that function expects.
+import type { Context } from "../kernel/context.ts";
 import { type Definition, define, type ExtensionDefinition } from "../kernel/definition.ts";
 
 /** What tells dialects apart. */
@@ -27,9 +28,10 @@ export interface DialectDefinition extends Definition<"dialect"> {
   readonly priority?: number | undefined;
   /**
    * Modules the dialect supplies instead of files, by specifier. A value that is a function is called at the first import and
-   * may return a promise: that keeps heavy modules unloaded until a unit asks for them.
+   * may return a promise: that keeps heavy modules unloaded until a unit asks for them. `daemon` serves what is called outside
+   * any call, e.g. while a module is evaluated.
    */
-  virtualModules(): Readonly<Record<string, VirtualModule | (() => VirtualModule | Promise<VirtualModule>)>>;
+  virtualModules(daemon: Context): Readonly<Record<string, VirtualModule | (() => VirtualModule | Promise<VirtualModule>)>>;
   /** Turns the unit's default export into an extension. Does not call it: that is the extension's `setup`. */
   adapt(factory: (api: unknown) => unknown, unit: DialectUnit): ExtensionDefinition;
 }
@@ -61,10 +63,11 @@ export function dialectOf(dialects: readonly DialectDefinition[], hints: Dialect
 /** All virtual modules of all dialects as loaders by specifier; each module is made once. */
 export function virtualModulesOf(
   dialects: readonly DialectDefinition[],
+  daemon: Context,
 ): Map<string, () => VirtualModule | Promise<VirtualModule>> {
   const modules = new Map<string, () => VirtualModule | Promise<VirtualModule>>();
   for (const dialect of dialects) {
-    for (const [specifier, value] of Object.entries(dialect.virtualModules())) {
+    for (const [specifier, value] of Object.entries(dialect.virtualModules(daemon))) {
       if (modules.has(specifier)) continue;
       let made: VirtualModule | Promise<VirtualModule> | undefined;
       modules.set(specifier, () => {

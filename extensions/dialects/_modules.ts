@@ -1,0 +1,65 @@
+// Which specifiers of which family stand for which module (extensions.md §3.1).
+import type { Context, DialectDefinition } from "mortise/extension";
+import { codingAgentModule } from "./_coding-agent.ts";
+import { piAiModule } from "./_pi-ai.ts";
+import { piTuiModule } from "./_pi-tui.ts";
+import type { Traits } from "./_traits.ts";
+import { typeboxCompileModule, typeboxModule, typeboxValueModule } from "./_typebox.ts";
+import { unavailableOnes } from "./_unavailable.ts";
+
+type Modules = ReturnType<DialectDefinition["virtualModules"]>;
+
+const AI_PATHS = ["", "/compat", "/models", "/oauth", "/providers/all"];
+const AGENT_PATHS = ["", "/hooks"];
+
+/** The modules of one family. Each is made when it is first imported. */
+export function familyModules(traits: Traits, daemon: Context): Modules {
+  const agent = once(() => codingAgentModule(traits, daemon));
+  const ai = once(() => piAiModule(daemon));
+  const tui = once(piTuiModule);
+  const core = once(() => unavailableOnes(["Agent", "agentLoop", "agentLoopContinue", "ProxyTransport", "streamProxy"]));
+  const modules: Record<string, Modules[string]> = {};
+  for (const { scope, names } of packageNames(traits)) {
+    for (const path of AGENT_PATHS) modules[`${scope}/${names.agent}${path}`] = agent;
+    for (const name of names.ai) for (const path of AI_PATHS) modules[`${scope}/${name}${path}`] = ai;
+    for (const name of names.tui) modules[`${scope}/${name}`] = tui;
+    for (const name of names.core) modules[`${scope}/${name}`] = core;
+  }
+  return modules;
+}
+
+/** The schema library, which belongs to no family. */
+export function typeboxModules(): Modules {
+  const type = once(typeboxModule);
+  const value = once(typeboxValueModule);
+  const compile = once(typeboxCompileModule);
+  return {
+    typebox: type,
+    "typebox/type": type,
+    "typebox/value": value,
+    "typebox/compile": compile,
+    "@sinclair/typebox": type,
+    "@sinclair/typebox/value": value,
+    "@sinclair/typebox/compile": compile,
+    "@sinclair/typebox/compiler": compile,
+  };
+}
+
+function packageNames(traits: Traits) {
+  const names = { agent: "pi-coding-agent", ai: ["pi-ai"], tui: ["pi-tui"], core: ["pi-agent-core"] };
+  const veyyon = {
+    agent: "coding-agent",
+    ai: ["ai", "pi-ai"],
+    tui: ["tui", "pi-tui"],
+    core: ["agent-core", "pi-agent-core"],
+  };
+  return traits.packages.map((scope) => ({ scope, names: traits.family === "veyyon" ? veyyon : names }));
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
