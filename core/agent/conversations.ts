@@ -1,0 +1,182 @@
+// The live conversations of this process: one attached to the host, others detached (background work, subagents). Being
+// attached is a property of this table, not of a conversation: attaching only re-points, nothing is copied or replayed.
+import { realpathSync } from "node:fs";
+import { ThinkingLevel } from "../../protocol/model.ts";
+import { CommandError } from "../kernel/errors.ts";
+import type { ConversationChange, Conversations, CreateConversation } from "../services/agent.ts";
+import { FollowUpMode, InterruptMode, SteeringMode } from "../services/known-settings.ts";
+import { Models } from "../services/models.ts";
+import { SessionLog } from "../session/log.ts";
+import { Conversation } from "./conversation.ts";
+import type { ConversationHandle, MessageUpdateMode, QueueMode, Selection } from "./conversation-types.ts";
+import type { AgentEnvironment } from "./environment.ts";
+import { sessionClosing } from "./hook-points.ts";
+import { untilAborted } from "./until-aborted.ts";
+
+export interface ConversationsOptions {
+  readonly env: AgentEnvironment;
+  readonly cwd: string;
+  /** Undefined keeps sessions in memory (`--no-session`). A function, because a session folder can depend on settings. */
+  readonly sessionsDir: () => string | undefined;
+}
+
+export class ConversationTable implements Conversations {
+  readonly #options: ConversationsOptions;
+  readonly #live: Conversation[] = [];
+  readonly #listeners = new Set<(change: ConversationChange) => void>();
+  #attached: Conversation | undefined;
+
+  constructor(options: ConversationsOptions) {
+    this.#options = options;
+  }
+
+  get attached(): Conversation {
+    if (this.#attached === undefined) throw new Error("No conversation is attached yet");
+    return this.#attached;
+  }
+  get hasAttached(): boolean {
+    return this.#attached !== undefined;
+  }
+
+  list(): readonly Conversation[] {
+    return [...this.#live];
+  }
+
+  get(id: string): Conversation | undefined {
+    return this.#live.find((conversation) => conversation.id === id);
+  }
+
+  byFile(file: string): Conversation | undefined {
+    const wanted = real(file);
+    return this.#live.find((conversation) => conversation.log.file !== undefined && real(conversation.log.file) === wanted);
+  }
+
+  create(options: CreateConversation = {}): Conversation {
+    const before = this.#attached;
+    const log =
+      options.log ??
+      SessionLog.create({
+        cwd: options.cwd ?? before?.cwd ?? this.#options.cwd,
+        sessionsDir: this.#options.sessionsDir(),
+        parentSession: options.parentSession?.trim() ? options.parentSession : undefined,
+        file: options.file,
+      });
+    const { env } = this.#options;
+    const conversation = new Conversation({
+      env,
+      log,
+      selection: { ...this.#initialSelection(log, before), ...options.selection },
+      isSubagent: options.parent !== undefined,
+      activeTools: options.activeTools ?? before?.activeTools ?? env.launch.tools,
+      systemPrompt: options.systemPrompt,
+    });
+    this.#takeOverModes(conversation, before);
+    this.#live.push(conversation);
+    this.#tell({ type: "created", conversation });
+    return conversation;
+  }
+
+  async open(file: string): Promise<Conversation> {
+    const live = this.byFile(file);
+    if (live !== undefined) return live;
+    const { log } = await SessionLog.open(file);
+    // Two requests for one file: the first one that is through wins.
+    const meanwhile = this.byFile(file);
+    if (meanwhile === undefined) return this.create({ log });
+    log.close();
+    return meanwhile;
+  }
+
+  attach(conversation: ConversationHandle): void {
+    const next = this.#own(conversation);
+    const before = this.#attached;
+    if (before === next) return;
+    if (next.isSubagent) throw new CommandError("A subagent's conversation cannot be attached");
+    before?.setAttached(false);
+    this.#attached = next;
+    next.setAttached(true);
+    if (before !== undefined) this.#tell({ type: "detached", conversation: before });
+    this.#tell({ type: "attached", conversation: next });
+  }
+
+  async replace(conversation: ConversationHandle): Promise<void> {
+    const before = this.#attached;
+    this.attach(conversation);
+    if (before !== undefined && before !== conversation) await this.close(before);
+  }
+
+  async close(conversation: ConversationHandle, reason: "closed" | "shutdown" = "closed"): Promise<void> {
+    const own = this.#own(conversation);
+    if (own === this.#attached && reason === "closed") {
+      throw new CommandError("The attached conversation can be closed only when another takes its place");
+    }
+    own.setAttached(false);
+    const ctx = own.context();
+    if (ctx.hasHooks(sessionClosing)) {
+      const limit = AbortSignal.timeout(2000);
+      await untilAborted(ctx.hook(sessionClosing, { conversation: own, reason }, { signal: limit }), limit, 0);
+    }
+    await own.close();
+    const index = this.#live.indexOf(own);
+    if (index >= 0) this.#live.splice(index, 1);
+    if (this.#attached === own) this.#attached = undefined;
+    this.#tell({ type: "closed", conversation: own });
+  }
+
+  async closeAll(): Promise<void> {
+    await Promise.all(this.list().map((conversation) => this.close(conversation, "shutdown")));
+  }
+
+  onChange(listener: (change: ConversationChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** The table's own object behind a handle. */
+  #own(conversation: ConversationHandle): Conversation {
+    const own = this.#live.find((live) => live === conversation);
+    if (own === undefined) throw new CommandError(`No live conversation with id: ${conversation.id}`, "not_found");
+    return own;
+  }
+
+  /** What a stored session ends with, else what the conversation before had, else the daemon's defaults. */
+  #initialSelection(log: SessionLog, before: Conversation | undefined): Selection {
+    const models = this.#options.env.context(undefined, {}).tryUse(Models);
+    const stored = log.model && models?.find(log.model.provider, log.model.modelId);
+    const usable = stored !== undefined && models?.hasKey(stored.provider) !== false ? stored : undefined;
+    const initial = usable === undefined && before === undefined ? models?.initial() : undefined;
+    const model = usable ?? before?.selection.model ?? initial?.model;
+    const level = ThinkingLevel.safeParse(log.thinkingLevel);
+    const thinkingLevel = level.success
+      ? level.data
+      : (before?.selection.thinkingLevel ?? initial?.thinkingLevel ?? model?.thinking?.defaultLevel ?? "off");
+    return { model, thinkingLevel: model === undefined ? thinkingLevel : (models?.clamp(model, thinkingLevel) ?? thinkingLevel) };
+  }
+
+  /** Queue modes and the form of updates belong to the host, not to a session: they survive a change of session. */
+  #takeOverModes(conversation: Conversation, before: Conversation | undefined): void {
+    const ctx = conversation.context();
+    const { queue } = conversation;
+    queue.steeringMode = before?.queue.steeringMode ?? modeOf(ctx.setting(SteeringMode));
+    queue.followUpMode = before?.queue.followUpMode ?? modeOf(ctx.setting(FollowUpMode));
+    queue.interruptMode = before?.queue.interruptMode ?? (ctx.setting(InterruptMode) === "wait" ? "wait" : "immediate");
+    const mode: MessageUpdateMode | undefined = before?.messageUpdates;
+    if (mode !== undefined) conversation.messageUpdates = mode;
+  }
+
+  #tell(change: ConversationChange): void {
+    for (const listener of [...this.#listeners]) listener(change);
+  }
+}
+
+function modeOf(value: string): QueueMode {
+  return value === "all" ? "all" : "one-at-a-time";
+}
+
+function real(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return file;
+  }
+}
