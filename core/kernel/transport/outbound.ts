@@ -10,7 +10,7 @@ import { describeOverflow, mustNotBeCut, type Overflow, overflowText, parseSeria
 import { serializeFrame } from "./serialize.ts";
 
 export interface OutboundOptions {
-  /** Longest line in bytes, newline included, on protocol v1; 0 lifts the limit. Default 1 MiB. */
+  /** Longest line in bytes, newline included, on protocol v1; 0 lifts the limit, else at least 1024. Default 1 MiB. */
   readonly maxFrameBytes?: number | undefined;
   /** Backlog in characters above which a slow reader counts as congestion. Default 128 Ki. */
   readonly highWaterMark?: number | undefined;
@@ -27,6 +27,8 @@ interface ChunkedFrame {
   next: number;
 }
 
+/** Smallest limit: the substitute of a frame that does not fit must fit itself. */
+export const MIN_FRAME_BYTES = 1_024;
 /** Characters joined into one write. Larger writes gain nothing, and a smaller one shows progress sooner. */
 const BATCH = 131_072;
 const V1_WAY_OUT =
@@ -60,6 +62,9 @@ export class Outbound {
   constructor(sink: Writable, options: OutboundOptions = {}) {
     this.#sink = sink;
     this.#maxFrameBytes = options.maxFrameBytes ?? MAX_FRAME_BYTES;
+    if (this.#maxFrameBytes !== 0 && !(this.#maxFrameBytes >= MIN_FRAME_BYTES)) {
+      throw new RangeError(`Frame limit must be 0 or at least ${MIN_FRAME_BYTES} bytes, found ${this.#maxFrameBytes}`);
+    }
     this.#highWaterMark = options.highWaterMark ?? 131_072;
     this.#unsentBytes = options.unsentBytes;
     this.#onClosed = options.onClosed;
@@ -129,7 +134,8 @@ export class Outbound {
 
   /**
    * Takes no more frames and drains as long as the reader makes progress.
-   * @returns true when all was taken, false when the reader was gone or took nothing for the given time.
+   * @returns true when all was taken, false when the reader was gone or took nothing for the given time. After false the sink
+   * may still hold bytes that keep the process alive; only then is `process.exit` right.
    */
   async end(timeoutWithoutProgressMs = 10_000): Promise<boolean> {
     this.#ended = true;

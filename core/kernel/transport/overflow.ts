@@ -17,7 +17,9 @@ export interface Overflow {
 /** A frame that may not be cut: the host would act on half of it. */
 const REQUESTS: ReadonlySet<string> = new Set(["host_tool_call", "host_uri_request"]);
 const CUTTABLE_UI: ReadonlySet<unknown> = new Set(["notify", "setStatus", "setWidget", "setTitle", "confirm", "input"]);
+/** Characters of an id or a name that are given back: as many as fit, within reason. */
 const MAX_ECHO = 1024;
+const MIN_ECHO = 64;
 
 /** True when a shortened form would make the host do something other than what was asked (a cut file, a cut argument). */
 export function mustNotBeCut(frame: Frame): boolean {
@@ -38,14 +40,17 @@ export function overflowText(frame: Frame, overflow: Overflow, streamed: number)
 
 function failedResponse(frame: Frame, overflow: Overflow): string {
   const { id, command } = frame;
-  return JSON.stringify({
-    ...(id === undefined ? {} : { id: cap(id) }),
-    type: "response",
-    command: cap(command),
-    success: false,
-    error: describeOverflow("Response", overflow),
-    code: "too_large",
-  });
+  const text = (echo: number) =>
+    JSON.stringify({
+      ...(id === undefined ? {} : { id: cap(id, echo) }),
+      type: "response",
+      command: cap(command, echo),
+      success: false,
+      error: describeOverflow("Response", overflow),
+      code: "too_large",
+    });
+  const usual = text(MAX_ECHO);
+  return fits(usual, overflow) ? usual : text(MIN_ECHO);
 }
 
 function shortenedAgentEnd(frame: Frame, overflow: Overflow, streamed: number): string {
@@ -69,7 +74,11 @@ function shortened(frame: Frame, overflow: Overflow): string | undefined {
 
 function lastResort(frame: Frame, overflow: Overflow): string {
   if (frame.type === "response") return failedResponse(frame, overflow);
-  return JSON.stringify({ type: "rpc_frame_error", originalType: cap(frame.type), error: describeOverflow("Frame", overflow) });
+  return JSON.stringify({
+    type: "rpc_frame_error",
+    originalType: cap(frame.type, MIN_ECHO),
+    error: describeOverflow("Frame", overflow),
+  });
 }
 
 function note(overflow: Overflow): string {
@@ -80,8 +89,8 @@ function fits(text: string, overflow: Overflow): boolean {
   return text.length * 3 < overflow.lineLimit || Buffer.byteLength(text) < overflow.lineLimit;
 }
 
-function cap(value: unknown): unknown {
-  return typeof value === "string" && value.length > MAX_ECHO ? value.slice(0, MAX_ECHO) : value;
+function cap(value: unknown, length: number): unknown {
+  return typeof value === "string" && value.length > length ? value.slice(0, length) : value;
 }
 
 /** Reads a serialised frame back; only frames that do not fit pay for it. */

@@ -74,7 +74,13 @@ function quietStderr(patches: Patches): StrayTarget {
   patches.onUndo(() => stream.off("error", die));
   return {
     write: (bytes) => {
-      if (!dead && stream.writableLength < MAX_STRAY_BYTES) write(bytes);
+      if (dead || stream.writableLength >= MAX_STRAY_BYTES) return;
+      try {
+        write(bytes);
+      } catch {
+        // A file as stderr is written at once and throws, on a full disk for example. There is no better place to tell.
+        die();
+      }
     },
   };
 }

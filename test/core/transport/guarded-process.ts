@@ -26,11 +26,10 @@ const out = new Outbound(claimed.stdout, {
   unsentBytes: claimed.unsentBytes,
   onClosed: (error) => {
     process.stderr.write(`closed: ${error.message}\n`);
-    process.exitCode = 3;
     claimed.stdin.destroy();
   },
 });
-const actions: Record<string, () => unknown> = { print, printForEver, serve: () => {} };
+const actions: Record<string, () => unknown> = { print, printForEver, flood, unread, serve: () => {} };
 
 out.send({ type: "ready" });
 readInput(claimed.stdin, {
@@ -46,7 +45,9 @@ readInput(claimed.stdin, {
 });
 await actions[process.argv[2] ?? "print"]?.();
 await inputEnded;
-await out.end(2_000);
+const delivered = await out.end(500);
+console.error(`delivered: ${delivered}`);
+if (!delivered) process.exit(out.closed ? 3 : 4);
 
 async function print(): Promise<void> {
   console.log("via-console");
@@ -96,6 +97,18 @@ async function print(): Promise<void> {
     stolen += readFileSync("/dev/stdin", "utf8");
   } catch {}
   out.send({ type: "report", returned, called, stolen, piped: execSync("echo piped").toString() });
+}
+
+/** Public bug 5 A: answers of all sizes, queued at once, when the input has ended already. */
+async function flood(): Promise<void> {
+  await inputEnded;
+  for (let n = 0; n < 128; n += 1) out.send({ type: "response", id: `e${n}`, success: true, data: "x".repeat(2_000) });
+  out.send({ type: "response", id: "big", success: true, data: "ü".repeat(400_000) });
+}
+
+async function unread(): Promise<void> {
+  await inputEnded;
+  for (let n = 0; n < 20; n += 1) out.send({ type: "event", data: "x".repeat(100_000) });
 }
 
 function printForEver(): void {

@@ -149,9 +149,9 @@ describe("Outbound", () => {
   });
 
   it("refuses requests to the host that would be acted on half", () => {
-    const out = new Outbound(manualSink().stream, { maxFrameBytes: 1_000 });
+    const out = new Outbound(manualSink().stream, { maxFrameBytes: 1_024 });
     const call: Frame = { type: "host_uri_request", id: "u1", operation: "write", url: "db://x", content: text(2_000) };
-    expect(() => out.send(call)).toThrow(/Frame host_uri_request of \d+ bytes exceeds the limit of 1000 bytes/);
+    expect(() => out.send(call)).toThrow(/Frame host_uri_request of \d+ bytes exceeds the limit of 1024 bytes/);
     expect(() => out.send({ type: "extension_ui_request", method: "editor", prefill: text(2_000) })).toThrow(/exceeds/);
     expect(out.pendingBytes).toBe(0);
   });

@@ -73,6 +73,45 @@ describe("claimStdio", () => {
     checkStray(readFileSync(join(program.folder, "err2"), "utf8"));
   });
 
+  it("public bug 5 A: everything reaches a reader that is slow, although the input has ended; exit code 0", async () => {
+    const child = start("flood");
+    const exited = once(child, "exit");
+    child.stdin?.end();
+    // Without this listener Node itself reads on, and throws away, once the process has exited.
+    child.stdout?.on("readable", () => {});
+    const parts: Buffer[] = [];
+    while (!child.stdout?.readableEnded) {
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      const part: unknown = child.stdout?.read(16_384) ?? child.stdout?.read();
+      if (part instanceof Buffer) parts.push(part);
+    }
+    const received = Buffer.concat(parts).toString("utf8");
+    const [code] = await exited;
+    expect(code).toBe(0);
+    expect(received.endsWith("}\n")).toBe(true);
+    const frames = received
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(frames.map((frame) => frame.id ?? frame.type)).toEqual([
+      "ready",
+      ...Array.from({ length: 128 }, (_, n) => `e${n}`),
+      "big",
+    ]);
+    expect(frames.at(-1).data).toHaveLength(400_000);
+  });
+
+  it("public bug 5: gives up in bounded time when nobody reads at all", async () => {
+    const child = start("unread");
+    child.stdout?.pause();
+    child.stdin?.end();
+    const err = readAll(child.stderr ?? process.stdin);
+    const [code] = await once(child, "exit");
+    child.stdout?.destroy();
+    expect(code).toBe(4);
+    expect(await err).toContain("delivered: false");
+  });
+
   it("public bug 6: a broken stderr neither crashes nor loops, and frames go on", async () => {
     const child = start("serve");
     child.stderr?.destroy();
