@@ -166,7 +166,9 @@ export { defineStateField, type StateFieldDefinition } from "./services/state.ts
 export { Trust } from "./services/trust.ts";
 export { type PathWatch, type PathWatchOptions, watchPaths } from "./services/watch.ts";
 export type { SessionEntry } from "./session/entry.ts";
+export { SessionLockedError } from "./session/errors.ts";
 export { type FollowResult, readFrom } from "./session/follow.ts";
 export { listSessions, type SessionInfo } from "./session/list.ts";
+export { acquireLock, type SessionLock } from "./session/lock.ts";
 export type { SessionLog } from "./session/log.ts";
 export { messagesPage } from "./session/page.ts";
