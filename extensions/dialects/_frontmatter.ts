@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 // Loaded at the first call: the families' function answers at once, so `import()` will not do.
 const require = createRequire(import.meta.url);
 
-const HEAD = /^﻿?---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/;
+const HEAD = /^\ufeff?---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?---[ \t]*(?:\r?\n|$)/;
 
 /** Splits the head from the body. Text without a head has an empty one. @throws {Error} for a head that is no YAML. */
 export function parseFrontmatter(content: string): { frontmatter: Record<string, unknown>; body: string } {

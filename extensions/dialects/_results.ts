@@ -1,4 +1,5 @@
 // Answers of handlers and tools, read leniently: what does not fit is dropped or made to fit, never passed on.
+import { inspect } from "node:util";
 import type { ImageContent, InputContent, TextContent, ToolResult } from "mortise/extension";
 import { isObject } from "./_schema.ts";
 
@@ -7,7 +8,7 @@ export function toToolResult(value: unknown): ToolResult {
   if (value === undefined || value === null) return { content: [] };
   if (typeof value === "string") return { content: [text(value)] };
   if (Array.isArray(value)) return { content: toContent(value) };
-  if (!isObject(value)) return { content: [text(String(value))] };
+  if (!isObject(value)) return { content: [text(jsonText(value))] };
   if (!("content" in value)) return { content: [text(jsonText(value))] };
   const result: ToolResult = { content: toContent(value["content"]) };
   if (value["details"] !== undefined) result.details = storable(value["details"]);
@@ -72,6 +73,7 @@ function jsonText(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
-    return String(value);
+    // Cycles, bigints, objects that refuse to become text.
+    return inspect(value, { depth: 4 });
   }
 }
