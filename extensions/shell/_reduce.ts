@@ -92,6 +92,7 @@ export class TerminalReducer {
       this.#text += text;
       return;
     }
+    while (cells.length < this.#column) cells.push(" ");
     for (const character of text) cells[this.#column++] = character;
   }
 
@@ -107,12 +108,8 @@ export class TerminalReducer {
   #erase(mode: number): void {
     const cells = this.#edited();
     if (mode === 0) cells.length = Math.min(cells.length, this.#column);
-    else {
-      const end = mode === 2 ? cells.length : Math.min(cells.length, this.#column + 1);
-      cells.fill(" ", 0, end);
-      if (mode === 2) cells.length = 0;
-      this.#pad();
-    }
+    else if (mode === 2) cells.length = 0;
+    else cells.fill(" ", 0, Math.min(cells.length, this.#column + 1));
   }
 
   #position(): number {
@@ -121,13 +118,8 @@ export class TerminalReducer {
 
   #moveTo(column: number): void {
     this.#edited();
+    // Beyond the end nothing is written before the next character.
     this.#column = Math.min(Math.max(0, column), MAX_LINE);
-    this.#pad();
-  }
-
-  #pad(): void {
-    const cells = this.#edited();
-    while (cells.length < this.#column) cells.push(" ");
   }
 
   #edited(): string[] {
