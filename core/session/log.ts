@@ -14,7 +14,7 @@ import {
   type SessionHeader,
   sessionUuid,
 } from "./entry.ts";
-import { SessionFormatError, SessionLockedError } from "./errors.ts";
+import { SessionFormatError, SessionLockedError, SessionWriteError } from "./errors.ts";
 import { acquireLock, type SessionLock } from "./lock.ts";
 import { SessionIndex } from "./log-index.ts";
 import { cleanName, type NameSource } from "./name.ts";
@@ -172,10 +172,11 @@ export class SessionLog {
    * Adds an entry below the leaf and moves the leaf there. When the file exists, the entry is in it on return: it survives the
    * death of the process, not of the machine's power.
    * @throws {TypeError} a malformed or unserialisable entry; nothing is kept.
-   * @throws {SessionWriteError} the entry is kept in memory and written with the next append that succeeds.
+   * @throws {SessionWriteError} the entry is kept in memory and written with the next append that succeeds; after `close` it is not kept.
    */
   append(draft: EntryDraft): SessionEntry {
     if (this.#readOnly) throw new CommandError(`Session "${this.file ?? this.id}" is open for reading only`, "locked");
+    if (this.#writer?.closed) throw new SessionWriteError(this.#writer.file, "the session is closed");
     checkDraft(draft);
     const entry = {
       ...draft,
@@ -188,7 +189,7 @@ export class SessionLog {
     this.#leaf = entry.id;
     this.#index.add(entry);
     if (this.#context !== undefined && !this.#context.extend(entry)) this.#invalidate();
-    if (line !== undefined && this.#writer?.exists) this.#writer.append(line);
+    if (line !== undefined && this.#writer?.wanted) this.#writer.append(line);
     return entry;
   }
 
@@ -199,6 +200,11 @@ export class SessionLog {
   materialize(): void {
     if (this.#writer?.exists) this.#writer.retry();
     else this.#writer?.create();
+  }
+
+  /** The same without holding the event loop: for copies with a long history. Appending meanwhile is safe. */
+  async materializeInSlices(): Promise<void> {
+    await this.#writer?.createInSlices();
   }
 
   /** Moves the leaf, in memory only; null starts a second root. @throws {CommandError} not_found. */
@@ -347,10 +353,24 @@ export class SessionLog {
     this.#contextVersion++;
   }
 
-  *#lines(): Generator<string> {
-    if (this.#preamble !== undefined) yield JSON.stringify(this.#preamble);
-    yield JSON.stringify(this.header);
-    for (const entry of this.#tree.entries) yield JSON.stringify(ordered(entry));
+  /** The whole file as of now; entries that come while it is being written are the writer's to add. */
+  #lines(): Iterable<string> {
+    const { entries } = this.#tree;
+    return fileLines(this.#preamble, this.header, entries, entries.length);
+  }
+}
+
+function* fileLines(
+  preamble: Record<string, unknown> | undefined,
+  header: SessionHeader,
+  entries: readonly SessionEntry[],
+  count: number,
+): Generator<string> {
+  if (preamble !== undefined) yield JSON.stringify(preamble);
+  yield JSON.stringify(header);
+  for (let i = 0; i < count; i++) {
+    const entry = entries[i];
+    if (entry !== undefined) yield JSON.stringify(ordered(entry));
   }
 }
 

@@ -7,20 +7,26 @@ import {
   copyFileSync,
   fstatSync,
   fsyncSync,
+  linkSync,
   mkdirSync,
   openSync,
   readSync,
   renameSync,
+  rmSync,
   statSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { setImmediate as nextTick } from "node:timers/promises";
 import { SessionLockedError, SessionWriteError } from "./errors.ts";
 import { acquireLock, realFile, type SessionLock } from "./lock.ts";
 
 const LF = 10;
-const REWRITE_CHUNK_BYTES = 1024 * 1024;
+/** Characters written at once when a whole file is made. */
+const CHUNK_LENGTH = 256 * 1024;
+/** Time after which the event loop gets a turn. */
+const SLICE_MS = 8;
 
 /** Where an existing file stood when it was read. */
 export interface FileState {
@@ -42,19 +48,30 @@ export class SessionWriter {
   #pending: string[] = [];
   #error: SessionWriteError | undefined;
   #exists: boolean;
+  #wanted: boolean;
+  #slicing = false;
+  #closed = false;
 
-  /** @param allLines header and entries as they stand in memory, each without LF. */
+  /** @param allLines header and entries as they stand in memory when it is called, each without LF. */
   constructor(file: string, state: FileState | undefined, lock: SessionLock | undefined, allLines: () => Iterable<string>) {
     this.file = file;
     this.#allLines = allLines;
     this.#lock = lock;
     this.#exists = state !== undefined;
+    this.#wanted = this.#exists;
     this.#size = state?.size ?? 0;
     this.#outdated = state?.outdated ?? false;
   }
 
   get exists(): boolean {
     return this.#exists;
+  }
+  get closed(): boolean {
+    return this.#closed;
+  }
+  /** True once the file exists or its creation was tried: from then on entries are to be written. */
+  get wanted(): boolean {
+    return this.#wanted || this.#slicing;
   }
   /** The failure of the last write; undefined once a later one has caught up. */
   get error(): SessionWriteError | undefined {
@@ -63,28 +80,68 @@ export class SessionWriter {
 
   /** Creates the file with everything so far. @throws {SessionWriteError | SessionLockedError} and leaves no half file. */
   create(): void {
-    if (this.#exists) return;
+    if (this.#exists || this.#slicing || this.#closed) return;
+    this.#wanted = true;
     this.#guard(() => {
       mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 });
       this.#lock ??= acquireLock(this.file);
       const fd = openSync(this.file, "ax+", 0o600);
       try {
-        this.#size = writeAll(fd, this.#allLines());
+        this.#adopt(fd, writeAll(fd, this.#allLines()));
       } catch (error) {
         closeSync(fd);
         unlinkSync(this.file);
         throw error;
       }
-      this.#fd = fd;
-      this.#exists = true;
-      this.#endKnown = true;
-      this.#pending = [];
     });
   }
 
-  /** Writes one line, and before it whatever an earlier failure held back. @throws {SessionWriteError} */
+  /**
+   * As `create`, in short slices of time, for copies with a long history. The file appears under its name when it is whole;
+   * entries appended meanwhile wait and are in it.
+   */
+  async createInSlices(): Promise<void> {
+    if (this.#exists || this.#slicing) return;
+    this.#slicing = true;
+    try {
+      await this.#fillBeside();
+    } catch (error) {
+      // File systems without hard links, and anything else that a plain write may get past.
+      if (SessionLockedError.is(error)) throw error;
+      this.#slicing = false;
+      this.create();
+    } finally {
+      this.#slicing = false;
+    }
+  }
+
+  async #fillBeside(): Promise<void> {
+    mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 });
+    this.#lock ??= acquireLock(this.file);
+    const temporary = `${this.file}.tmp-${process.pid}-${randomBytes(4).toString("hex")}`;
+    const fd = openSync(temporary, "ax+", 0o600);
+    try {
+      const size = await writeInSlices(fd, this.#allLines());
+      // No turn of the event loop from here on.
+      if (this.#closed) throw new Error("the session was closed while its file was being made");
+      const rest = writeAll(fd, this.#pending);
+      linkSync(temporary, this.file);
+      this.#adopt(fd, size + rest);
+    } catch (error) {
+      closeSync(fd);
+      throw error;
+    } finally {
+      rmSync(temporary, { force: true });
+    }
+  }
+
+  /**
+   * Writes one line, and before it whatever an earlier failure held back: the memory already holds the entry.
+   * @throws {SessionWriteError | SessionLockedError}
+   */
   append(line: string): void {
-    if (!this.#exists) throw new SessionWriteError(this.file, "the file has not been created");
+    if (this.#slicing) return void this.#pending.push(line);
+    if (!this.#exists) return this.create();
     this.#pending.push(line);
     this.#guard(() => this.#flush());
   }
@@ -95,8 +152,8 @@ export class SessionWriter {
   }
 
   close(): void {
-    if (this.#fd !== undefined) closeSync(this.#fd);
-    this.#fd = undefined;
+    this.#closed = true;
+    this.#closeDescriptor();
     this.#lock?.release();
     this.#lock = undefined;
   }
@@ -113,30 +170,33 @@ export class SessionWriter {
   }
 
   #flush(): void {
+    const fd = this.#descriptor();
+    if (fd === undefined) return this.#recreate();
     if (this.#outdated) return this.#replace();
-    this.#fd ??= this.#openExisting();
-    let info = fstatSync(this.#fd);
-    if (info.nlink === 0) {
-      // Removed or replaced under us: go on in the file that has the name now, or make it again from memory.
-      closeSync(this.#fd);
-      this.#fd = undefined;
-      this.#endKnown = false;
-      if (statSync(this.file, { throwIfNoEntry: false }) === undefined) return this.#recreate();
-      this.#fd = this.#openExisting();
-      info = fstatSync(this.#fd);
-    }
-    const fence = info.size === 0 || this.#endsWithNewline(this.#fd, info.size) ? "" : "\n";
+    const { size } = fstatSync(fd);
+    const fence = size === 0 || this.#endsWithNewline(fd, size) ? "" : "\n";
     const bytes = Buffer.from(`${fence}${this.#pending.join("\n")}\n`, "utf8");
-    const written = writeSync(this.#fd, bytes);
-    this.#size = info.size + written;
+    const written = writeSync(fd, bytes);
+    this.#size = size + written;
     this.#endKnown = written === bytes.length;
     // What did not fit stays pending; the next write fences the torn part off and repeats the whole line.
     if (!this.#endKnown) throw new Error(`only ${written} of ${bytes.length} bytes were written`);
     this.#pending = [];
   }
 
-  #openExisting(): number {
-    return openSync(this.file, constants.O_RDWR | constants.O_APPEND);
+  /** The file that has the name now, should it have been removed or replaced under us; undefined when there is none. */
+  #descriptor(): number | undefined {
+    if (this.#fd !== undefined && fstatSync(this.#fd).nlink > 0) return this.#fd;
+    this.#closeDescriptor();
+    if (statSync(this.file, { throwIfNoEntry: false }) === undefined) return undefined;
+    this.#fd = openSync(this.file, constants.O_RDWR | constants.O_APPEND);
+    return this.#fd;
+  }
+
+  #closeDescriptor(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = undefined;
+    this.#endKnown = false;
   }
 
   /** Looks only when the end is not what our own last write left. */
@@ -149,9 +209,18 @@ export class SessionWriter {
   #recreate(): void {
     mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 });
     const fd = openSync(this.file, "ax+", 0o600);
-    this.#size = writeAll(fd, this.#allLines());
     this.#fd = fd;
+    this.#adopt(fd, writeAll(fd, this.#allLines()));
+  }
+
+  /** `fd` is the file now, and everything in memory is in it. */
+  #adopt(fd: number, size: number): void {
+    this.#fd = fd;
+    this.#size = size;
     this.#endKnown = true;
+    this.#exists = true;
+    this.#wanted = true;
+    this.#outdated = false;
     this.#pending = [];
   }
 
@@ -164,38 +233,53 @@ export class SessionWriter {
     const temporary = `${target}.tmp-${process.pid}-${randomBytes(4).toString("hex")}`;
     const fd = openSync(temporary, "ax+", 0o600);
     try {
-      this.#size = writeAll(fd, this.#allLines());
+      const size = writeAll(fd, this.#allLines());
       fsyncSync(fd);
       renameSync(temporary, target);
+      this.#closeDescriptor();
+      this.#adopt(fd, size);
     } catch (error) {
       closeSync(fd);
-      unlinkSync(temporary);
-      this.#size = before.size;
+      rmSync(temporary, { force: true });
       throw error;
     }
-    this.#fd = fd;
-    this.#outdated = false;
-    this.#endKnown = true;
-    this.#pending = [];
   }
+}
+
+/** Blocks of text of about one chunk, made of whole lines. */
+function* blocks(lines: Iterable<string>): Generator<Buffer> {
+  let parts: string[] = [];
+  let length = 0;
+  for (const line of lines) {
+    parts.push(line, "\n");
+    length += line.length;
+    if (length < CHUNK_LENGTH) continue;
+    yield Buffer.from(parts.join(""), "utf8");
+    parts = [];
+    length = 0;
+  }
+  yield Buffer.from(parts.join(""), "utf8");
+}
+
+function writeBlock(fd: number, bytes: Buffer): number {
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+  return bytes.length;
 }
 
 function writeAll(fd: number, lines: Iterable<string>): number {
   let total = 0;
-  let parts: string[] = [];
-  let length = 0;
-  const flush = (): void => {
-    const bytes = Buffer.from(parts.join(""), "utf8");
-    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
-    total += bytes.length;
-    parts = [];
-    length = 0;
-  };
-  for (const line of lines) {
-    parts.push(line, "\n");
-    length += line.length;
-    if (length >= REWRITE_CHUNK_BYTES) flush();
+  for (const block of blocks(lines)) total += writeBlock(fd, block);
+  return total;
+}
+
+async function writeInSlices(fd: number, lines: Iterable<string>): Promise<number> {
+  let total = 0;
+  let sliceStart = performance.now();
+  for (const block of blocks(lines)) {
+    total += writeBlock(fd, block);
+    if (performance.now() - sliceStart < SLICE_MS) continue;
+    await nextTick();
+    sliceStart = performance.now();
   }
-  flush();
   return total;
 }

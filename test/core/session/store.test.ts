@@ -1,0 +1,129 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Artifacts, sidecarOf } from "../../../core/session/artifacts.ts";
+import { listSessions, newestUnlocked, resolveSession, sessionInfo } from "../../../core/session/list.ts";
+import { SessionLog } from "../../../core/session/log.ts";
+import { encodeCwd } from "../../../core/session/store.ts";
+import { assistant, closing, created, fileOf, opened, tempDir, user } from "./_helpers.ts";
+
+function session(
+  sessionsDir: string,
+  cwd: string,
+  options: { id?: string; text?: string; name?: string; at?: number } = {},
+): string {
+  const log = closing(SessionLog.create({ cwd, sessionsDir, id: options.id, now: () => options.at ?? Date.now() }));
+  log.append({ type: "message", message: user(options.text ?? "hello") });
+  if (options.name !== undefined) log.setName(options.name, "user");
+  log.materialize();
+  log.close();
+  const seconds = (options.at ?? Date.now()) / 1000;
+  utimesSync(fileOf(log), seconds, seconds);
+  return fileOf(log);
+}
+
+describe("folders", () => {
+  it("one per working directory, the same by symbolic link, of bounded length", () => {
+    const dir = tempDir();
+    mkdirSync(join(dir, "real"));
+    symlinkSync("real", join(dir, "alias"));
+    expect(encodeCwd(join(dir, "alias"))).toBe(encodeCwd(join(dir, "real")));
+    expect(encodeCwd("/home/u/my project")).toBe("--home-u-my project--");
+    const long = `/${"\u6f22".repeat(300)}`;
+    expect(Buffer.byteLength(encodeCwd(long))).toBeLessThan(255);
+    expect(encodeCwd(long)).not.toBe(encodeCwd(`${long}x`));
+    expect(encodeCwd("/")).toBe("----");
+  });
+});
+
+describe("listing", () => {
+  it("shows this directory's sessions, the last changed first, without the empty and the broken ones (item 47)", async () => {
+    const dir = tempDir();
+    const old = session(dir, "/p/a", { text: "first  words\nof it", name: "Old", at: 1_000_000_000_000 });
+    const recent = session(dir, "/p/a", { at: 1_600_000_000_000 });
+    const twin = session(dir, "/p-a", { at: 1_700_000_000_000 });
+    expect(dirname(twin)).toBe(dirname(old));
+    writeFileSync(join(dirname(old), "empty.jsonl"), "");
+    writeFileSync(join(dirname(old), "header.jsonl"), '{"type":"session","version":3,"id":"e","timestamp":"","cwd":"/p/a"}\n');
+    writeFileSync(join(dirname(old), "junk.jsonl"), "junk\n");
+    expect((await listSessions(dir, "/p/a")).map((info) => info.file)).toEqual([recent, old]);
+    expect((await listSessions(dir)).map((info) => info.file)).toEqual([twin, recent, old]);
+    expect((await listSessions(dir, "/p/a"))[1]).toMatchObject({
+      name: "Old",
+      cwd: "/p/a",
+      firstMessage: "first words of it",
+      created: 1_000_000_000_000,
+      modified: 1_000_000_000_000,
+    });
+    expect(await listSessions(join(dir, "nowhere"))).toEqual([]);
+  });
+
+  it("reads the ends of a big file only, and finds a name in either", async () => {
+    const log = created(tempDir());
+    log.append({ type: "message", message: user("begin") });
+    log.materialize();
+    for (let i = 0; i < 100; i++) log.append({ type: "message", message: assistant("x".repeat(20_000)) });
+    expect(await sessionInfo(fileOf(log))).toMatchObject({ firstMessage: "begin", name: undefined });
+    log.setName("at the end", "user");
+    expect(await sessionInfo(fileOf(log))).toMatchObject({ name: "at the end", size: statSync(fileOf(log)).size });
+  });
+});
+
+describe("finding one session", () => {
+  it("by path, id prefix, file name or id suffix; here first, then anywhere, the newest first", async () => {
+    const sessionsDir = tempDir();
+    const here = session(sessionsDir, "/p/a", { id: "abc-111-zz", at: 1 });
+    const newer = session(sessionsDir, "/p/a", { id: "abc-222-yy", at: 2 });
+    const there = session(sessionsDir, "/p/b", { id: "abc-333-xx", at: 3 });
+    const at = { cwd: "/p/a", sessionsDir };
+    expect(await resolveSession("abc", at)).toBe(newer);
+    expect(await resolveSession("ABC-1", at)).toBe(here);
+    expect(await resolveSession("zz", at)).toBe(here);
+    expect(await resolveSession("abc-333", at)).toBe(there);
+    expect(await resolveSession("1970-01-01T00-00-00-001", at)).toBe(here);
+    expect(await resolveSession("x.jsonl", at)).toBe("/p/a/x.jsonl");
+    expect(await resolveSession("../b/y", at)).toBe("/p/b/y");
+    await expect(resolveSession("nope", at)).rejects.toMatchObject({
+      code: "not_found",
+      message: expect.stringContaining('No session matches "nope"'),
+    });
+    await expect(resolveSession("", at)).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  it("--continue takes the newest that nobody writes to", async () => {
+    const dir = tempDir();
+    const old = session(dir, "/p/a", { at: 1_000_000_000_000 });
+    const recent = session(dir, "/p/a", { at: 1_600_000_000_000 });
+    expect(await newestUnlocked(dir, "/p/a")).toBe(recent);
+    await opened(recent);
+    expect(await newestUnlocked(dir, "/p/a")).toBe(old);
+    expect(await newestUnlocked(dir, "/p/c")).toBeUndefined();
+  });
+});
+
+describe("artifacts", () => {
+  it("are numbered on from what the side-car holds, private, and made when first needed", async () => {
+    const log = created(tempDir());
+    log.append({ type: "message", message: user("one") });
+    log.materialize();
+    const dir = sidecarOf(fileOf(log));
+    expect(existsSync(dir)).toBe(false);
+    const first = log.artifacts.write("bash", "out \u6f22");
+    expect(first).toBe(join(dir, "1.bash.log"));
+    expect(readFileSync(first, "utf8")).toBe("out \u6f22");
+    expect([statSync(first).mode & 0o777, statSync(dir).mode & 0o777]).toEqual([0o600, 0o700]);
+    writeFileSync(join(dir, "7.read.log"), "");
+    log.close();
+    const { log: again } = await opened(fileOf(log));
+    expect(again.artifacts.create("../../x y")).toBe(join(dir, "8.______x_y.log"));
+    expect(readdirSync(dir)).toHaveLength(3);
+  });
+
+  it("of an in-memory session lie in a temporary folder until it is closed", () => {
+    const artifacts = new Artifacts(undefined);
+    const file = artifacts.write("bash", "x");
+    expect(existsSync(file)).toBe(true);
+    artifacts.close();
+    expect(existsSync(dirname(file))).toBe(false);
+  });
+});
