@@ -1,5 +1,5 @@
 // How every tool reads a path argument.
-import { realpath } from "node:fs/promises";
+import { readlink, realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { ToolError } from "mortise/extension";
@@ -19,14 +19,17 @@ export function resolvePath(cwd: string, argument: string): string {
   return resolve(cwd, path);
 }
 
-/** The real path of a file that may not exist yet: symbolic links of the part that exists are followed. */
-export async function realPath(path: string): Promise<string> {
+/** The real path of a file that may not exist yet: all symbolic links are followed, one at the end that leads nowhere as well. */
+export async function realPath(path: string, depth = 0): Promise<string> {
   try {
     return await realpath(path);
   } catch (error) {
-    if (!isMissing(error) || dirname(path) === path) throw error;
-    return join(await realPath(dirname(path)), basename(path));
+    // 40: the limit of Linux for links in a row.
+    if (!isMissing(error) || dirname(path) === path || depth > 40) throw error;
   }
+  const parent = await realPath(dirname(path), depth + 1);
+  const target = await readlink(join(parent, basename(path))).catch(() => undefined);
+  return target === undefined ? join(parent, basename(path)) : realPath(resolve(parent, target), depth + 1);
 }
 
 /** A path as shown: relative to `cwd` when it lies under it. */

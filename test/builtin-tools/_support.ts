@@ -3,8 +3,9 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BashExecutionMessage, SlotDefinition, ToolContext, ToolDefinition, ToolResult } from "mortise/extension";
-import { Shell, z } from "mortise/extension";
+import { FileLocks, Shell, z } from "mortise/extension";
 import { Scope } from "../../core/kernel/scope.ts";
+import fileLocks from "../../extensions/files/file-locks.ts";
 import { RpcRuns } from "../../extensions/shell/_rpc-runs.ts";
 import rpcRuns from "../../extensions/shell/rpc-runs.ts";
 import shellService from "../../extensions/shell/shell.ts";
@@ -73,6 +74,7 @@ export function bench(options: BenchOptions = {}): Bench {
   const ctx = context as unknown as ToolContext;
   const shell = shellService.create(ctx);
   services.set(Shell.name, shell);
+  services.set(FileLocks.name, fileLocks.create(ctx));
   services.set(RpcRuns.name, rpcRuns.create(ctx));
   return {
     cwd,

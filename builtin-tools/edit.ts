@@ -1,0 +1,247 @@
+import { readFile } from "node:fs/promises";
+import { applyPatch, parsePatch, type StructuredPatch } from "diff";
+import {
+  defineTool,
+  errorMessage,
+  FileLocks,
+  formatBytes,
+  type ToolContext,
+  ToolError,
+  type ToolResult,
+  textResult,
+  Uris,
+  z,
+} from "mortise/extension";
+import { describeChange } from "./_diff.ts";
+import { findText, lineAt, type Replacement, replacementFor, type Span, TOLERANCES, type Tolerance, toLf } from "./_match.ts";
+import { assertReadable, statPath, toolError } from "./_open.ts";
+import { realPath, resolvePath, shownPath } from "./_path.ts";
+import { ChangedError, replaceFile } from "./_replace.ts";
+import { markSeen, seenVersion, versionOf } from "./_seen.ts";
+
+const MAX_BYTES = 32 * 1024 * 1024;
+/** How often an edit starts again when somebody else changes the file meanwhile. */
+const ATTEMPTS = 3;
+
+const change = z.object({
+  oldText: z.string().describe("Text to find; must occur once unless `all` is set"),
+  newText: z.string().describe("Text to put in its place"),
+  all: z.boolean().optional().describe("Replace every occurrence"),
+});
+type Change = z.infer<typeof change>;
+
+const params = z.object({
+  path: z.string().optional().describe("File to change; may be left out when `patch` names it"),
+  oldText: z.string().optional().describe("Text to find; must occur once unless `all` is set"),
+  newText: z.string().optional().describe("Text to put in its place"),
+  all: z.boolean().optional().describe("Replace every occurrence of oldText"),
+  edits: z.array(change).optional().describe("Several replacements at once; all are matched against the file as it is now"),
+  patch: z.string().optional().describe("A unified diff of one file"),
+});
+type Params = z.infer<typeof params>;
+
+export default defineTool<Params>({
+  name: "edit",
+  description: [
+    "Change parts of a file: replace oldText by newText, several replacements with edits, or apply a unified diff with patch.",
+    "oldText must match one place of the file; give enough lines around it. Line ends, byte order mark and everything else stay as they are.",
+  ].join("\n"),
+  promptSnippet: "Change parts of files",
+  params,
+  async run(ctx, args) {
+    const work = planOf(args);
+    const scheme = ctx.tryUse(Uris)?.schemeOf(work.path);
+    if (scheme !== undefined && scheme !== "file") {
+      throw new ToolError(`Cannot edit "${work.path}": edit changes files only; use read and write for ${scheme}:// URLs`);
+    }
+    const path = resolvePath(ctx.cwd, work.path);
+    const shown = shownPath(ctx.cwd, path);
+    const stats = await statPath(path, shown);
+    assertReadable(stats, shown);
+    if (stats.isDirectory()) throw new ToolError(`Cannot edit ${shown}: it is a directory`);
+    const real = await realPath(path);
+    return ctx.use(FileLocks).run(real, () => editFile(ctx, { path, shown, real }, work));
+  },
+});
+
+interface File {
+  path: string;
+  shown: string;
+  real: string;
+}
+
+type Plan =
+  | { path: string; changes: Change[]; patch?: undefined }
+  | { path: string; changes?: undefined; patch: StructuredPatch };
+
+function planOf(args: Params): Plan {
+  const forms = [args.oldText !== undefined || args.newText !== undefined, args.edits !== undefined, args.patch !== undefined];
+  if (forms.filter((given) => given).length !== 1) {
+    throw new ToolError("Cannot edit: give exactly one of oldText with newText, edits, or patch");
+  }
+  if (args.patch !== undefined) return planOfPatch(args.patch, args.path);
+  if (args.path === undefined) throw new ToolError("Cannot edit: path is missing");
+  if (args.edits !== undefined) {
+    if (args.edits.length === 0) throw new ToolError("Cannot edit: edits is empty");
+    return { path: args.path, changes: args.edits };
+  }
+  const { oldText, newText, all } = args;
+  if (oldText === undefined || newText === undefined) {
+    throw new ToolError(`Cannot edit: ${oldText === undefined ? "oldText" : "newText"} is missing`);
+  }
+  return { path: args.path, changes: [{ oldText, newText, all }] };
+}
+
+function planOfPatch(text: string, path: string | undefined): Plan {
+  let patches: StructuredPatch[];
+  try {
+    patches = parsePatch(text).filter((patch) => patch.hunks.length > 0);
+  } catch (error) {
+    throw new ToolError(`Cannot read the patch: ${errorMessage(error)}`, { cause: error });
+  }
+  const [patch, ...more] = patches;
+  if (patch === undefined) throw new ToolError("Cannot read the patch: it holds no @@ -line,count +line,count @@ hunk");
+  if (more.length > 0) throw new ToolError(`Cannot apply the patch: it changes ${patches.length} files; give one at a time`);
+  const named = patch.newFileName === "/dev/null" ? undefined : patch.newFileName?.replace(/^[ab]\//, "");
+  const target = path ?? named;
+  if (target === undefined) throw new ToolError("Cannot apply the patch: neither path nor a +++ line names the file");
+  return { path: target, patch };
+}
+
+async function editFile(ctx: ToolContext, file: File, plan: Plan): Promise<ToolResult> {
+  for (let attempt = 1; ; attempt++) {
+    ctx.signal.throwIfAborted();
+    const version = await versionOf(file.real);
+    const known = seenVersion(ctx, file.real);
+    const content = await readText(file);
+    const outcome =
+      plan.patch === undefined
+        ? applyChanges(content.text, plan.changes, { shown: file.shown, stale: known !== undefined && known !== version })
+        : patched(content.text, plan.patch, file.shown);
+    try {
+      const bytes = Buffer.from(content.bom + outcome.text);
+      await replaceFile(file.real, bytes, { shown: file.shown, expected: version, signal: ctx.signal });
+    } catch (error) {
+      if (!(error instanceof ChangedError)) throw error;
+      if (attempt < ATTEMPTS) continue;
+      throw new ToolError(`Cannot edit ${file.shown}: it is being changed by another program again and again`, { cause: error });
+    }
+    // A model that had not seen the latest version has not seen it now either.
+    if (known === version) await markSeen(ctx, file.real);
+    return present(file, content.text, outcome);
+  }
+}
+
+interface Outcome {
+  text: string;
+  count: number;
+  tolerance: Tolerance;
+}
+
+async function readText(file: File): Promise<{ bom: string; text: string }> {
+  const bytes = await readFile(file.real).catch((error: unknown) => {
+    throw toolError(`Cannot edit ${file.shown}`, error);
+  });
+  if (bytes.length > MAX_BYTES) {
+    throw new ToolError(`Cannot edit ${file.shown}: ${formatBytes(bytes.length)} is more than ${formatBytes(MAX_BYTES)}`);
+  }
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return text.startsWith("\ufeff") ? { bom: "\ufeff", text: text.slice(1) } : { bom: "", text };
+  } catch (error) {
+    throw new ToolError(`Cannot edit ${file.shown}: it is not UTF-8 text`, { cause: error });
+  }
+}
+
+function applyChanges(source: string, changes: readonly Change[], file: { shown: string; stale: boolean }): Outcome {
+  const found: (Replacement & { match: Span; index: number })[] = [];
+  let loosest: Tolerance = "exact";
+  changes.forEach((item, index) => {
+    const label = changes.length > 1 ? `edit ${index + 1}` : "the edit";
+    const match = locate(source, item, { ...file, label });
+    if (TOLERANCES.indexOf(match.tolerance) > TOLERANCES.indexOf(loosest)) loosest = match.tolerance;
+    for (const span of match.spans) {
+      found.push({ ...replacementFor(source, { span, tolerance: match.tolerance }, item), match: span, index });
+    }
+  });
+  found.sort((a, b) => a.match.start - b.match.start);
+  const pieces: string[] = [];
+  let at = 0;
+  let end = 0;
+  let previous = -1;
+  for (const replacement of found) {
+    if (replacement.match.start < end) {
+      throw new ToolError(`Cannot edit ${file.shown}: edit ${previous + 1} and edit ${replacement.index + 1} overlap; join them`);
+    }
+    pieces.push(source.slice(at, replacement.start), replacement.text);
+    at = replacement.end;
+    end = replacement.match.end;
+    previous = replacement.index;
+  }
+  pieces.push(source.slice(at));
+  const text = pieces.join("");
+  if (text === source) throw new ToolError(`Cannot edit ${file.shown}: the file already reads so; nothing would change`);
+  return { text, count: found.length, tolerance: loosest };
+}
+
+function locate(
+  source: string,
+  item: Change,
+  file: { shown: string; stale: boolean; label: string },
+): NonNullable<ReturnType<typeof findText>> {
+  const { shown, label } = file;
+  if (item.oldText === "") throw new ToolError(`Cannot edit ${shown}: oldText of ${label} is empty; use write to create a file`);
+  if (toLf(item.oldText) === toLf(item.newText)) {
+    throw new ToolError(`Cannot edit ${shown}: oldText and newText of ${label} are equal; nothing would change`);
+  }
+  const match = findText(source, item.oldText);
+  if (match === undefined) {
+    const stale = file.stale ? "; the file changed since it was read, read it again" : "";
+    throw new ToolError(`Cannot edit ${shown}: oldText of ${label} was not found${stale}${nearest(source, item.oldText)}`);
+  }
+  if (match.spans.length > 1 && !item.all) {
+    const lines = match.spans.slice(0, 10).map((span) => lineAt(source, span.start));
+    const more = match.spans.length > 10 ? ", …" : "";
+    throw new ToolError(
+      `Cannot edit ${shown}: oldText of ${label} occurs ${match.spans.length} times (lines ${lines.join(", ")}${more}); give more lines around it, or set all`,
+    );
+  }
+  return match;
+}
+
+/** Where the first line of a text that was not found stands. */
+function nearest(source: string, wanted: string): string {
+  const first = toLf(wanted)
+    .split("\n")
+    .map((line) => line.trim())
+    .find((line) => line.length > 3);
+  const match = first === undefined ? undefined : findText(source, first);
+  const span = match?.spans[0];
+  return span === undefined ? "" : `; a line of it stands at line ${lineAt(source, span.start)}, but what follows differs`;
+}
+
+function patched(source: string, patch: StructuredPatch, shown: string): Outcome {
+  const result = applyPatch(source, patch, { autoConvertLineEndings: true });
+  if (result === false) {
+    const index = patch.hunks.findIndex(
+      (hunk) => applyPatch(source, { ...patch, hunks: [hunk] }, { autoConvertLineEndings: true }) === false,
+    );
+    const hunk = patch.hunks[Math.max(0, index)];
+    throw new ToolError(
+      `Cannot apply the patch to ${shown}: hunk ${Math.max(0, index) + 1} (@@ -${hunk?.oldStart},${hunk?.oldLines} @@) does not match the file; read it again`,
+    );
+  }
+  if (result === source) throw new ToolError(`Cannot apply the patch to ${shown}: nothing would change`);
+  return { text: result, count: patch.hunks.length, tolerance: "exact" };
+}
+
+function present(file: File, before: string, outcome: Outcome): ToolResult {
+  const details = describeChange(file.shown, before, outcome.text);
+  const places = outcome.count === 1 ? "1 place" : `${outcome.count} places`;
+  const loose = outcome.tolerance === "exact" ? "" : ` (matched despite different ${outcome.tolerance})`;
+  return textResult(`Edited ${file.shown} in ${places}${loose}, first at line ${details.firstChangedLine}`, {
+    ...details,
+    resolvedPath: file.path,
+    op: "update",
+  });
+}
