@@ -34,7 +34,7 @@ import type { Slot, SlotDefinition } from "./slot.ts";
 import { SlotStore } from "./slots.ts";
 import { renderSystemPrompt } from "./system-prompt.ts";
 import { ToolSet } from "./tool-set.ts";
-import { submissionOf, Work } from "./work.ts";
+import { abortError, submissionOf, Work } from "./work.ts";
 
 /** `abort` frees its caller after this time, whatever still unwinds. */
 const ABORT_LIMIT_MS = 2000;
@@ -69,7 +69,7 @@ export class Conversation implements RunConversation {
   readonly #selection: Selection;
   #work: Work | undefined;
   #idle: (() => void)[] = [];
-  #taken: { by: TakenBy; controller: AbortController } | undefined;
+  #taken: { by: TakenBy; controller: AbortController; released: Promise<void> } | undefined;
   #compactions = 0;
   /** Prompts that came while the conversation was taken. */
   #held: Held[] = [];
@@ -311,11 +311,14 @@ export class Conversation implements RunConversation {
   async abort(reason = "Interrupted by user", options: { resume?: boolean | undefined } = {}): Promise<void> {
     const ctx = this.context();
     const handlers = ctx.hasHooks(aborting) ? ctx.hook(aborting, { conversation: this, reason }) : undefined;
-    const busy = this.isStreaming || this.#taken !== undefined;
-    if (this.isStreaming) this.inbox.followUpsParked = true;
-    this.#taken?.controller.abort(reason);
-    this.#work?.abort(reason);
-    await atMost(Promise.all([handlers, this.#whenFree()]), ABORT_LIMIT_MS);
+    // Taken down first: what waited for a compaction starts when it is given up, and is not meant.
+    const work = this.#work;
+    const taken = this.#taken;
+    if (work !== undefined) this.inbox.followUpsParked = true;
+    work?.abort(reason);
+    taken?.controller.abort(abortError(reason));
+    await atMost(Promise.all([handlers, work?.submission.settled, taken?.released]), ABORT_LIMIT_MS);
+    const busy = work !== undefined || taken !== undefined;
     if (busy && options.resume !== false) setImmediate(() => this.#wake());
   }
 
@@ -347,10 +350,6 @@ export class Conversation implements RunConversation {
     while (this.#work !== undefined) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
-  async #whenFree(): Promise<void> {
-    while (this.#work !== undefined || this.#taken !== undefined) await new Promise<void>((resolve) => this.#idle.push(resolve));
-  }
-
   take(by: TakenBy): Taken {
     if (this.#taken !== undefined) {
       throw new CommandError(
@@ -358,14 +357,18 @@ export class Conversation implements RunConversation {
         "busy",
       );
     }
-    const taken = { by, controller: new AbortController() };
+    let freed: () => void = () => {};
+    const released = new Promise<void>((resolve) => {
+      freed = resolve;
+    });
+    const taken = { by, controller: new AbortController(), released };
     this.#taken = taken;
     return {
       signal: taken.controller.signal,
       release: () => {
         if (this.#taken !== taken) return;
         this.#taken = undefined;
-        for (const resolve of this.#idle.splice(0)) resolve();
+        freed();
         this.#releaseHeld();
       },
     };
