@@ -27,6 +27,9 @@ interface ChunkedFrame {
   next: number;
 }
 
+/** A `message_end` that went out, as it came: an object's message, or the JSON text of the frame, read only when needed. */
+type Streamed = { readonly message: unknown } | { readonly json: string };
+
 /** Smallest limit: the substitute of a frame that does not fit must fit itself. */
 export const MIN_FRAME_BYTES = 1_024;
 /** Characters joined into one write. Larger writes gain nothing, and a smaller one shows progress sooner. */
@@ -54,8 +57,8 @@ export class Outbound {
   #version: 1 | 2 = 1;
   #upgrading = false;
   #chunkedFrames = 0;
-  /** The messages of this run that the host has got as `message_end`; strings are frames that came serialised. */
-  #streamed: unknown[] = [];
+  /** The messages of this run that the host has got as `message_end`. */
+  #streamed: Streamed[] = [];
   readonly #drainListeners = new Set<() => void>();
   #idleWaiters: (() => void)[] = [];
 
@@ -111,7 +114,7 @@ export class Outbound {
   send(frame: Frame): void {
     if (this.#closed || this.#ended) return;
     this.#enqueue(serializeFrame(frame), frame.type, frame);
-    if (frame.type === "message_end") this.#streamed.push(frame["message"]);
+    if (frame.type === "message_end") this.#streamed.push({ message: frame["message"] });
     else if (frame.type === "agent_start") this.#streamed = [];
     else if (frame.type === "agent_end" && frame["willContinue"] !== true) this.#streamed = [];
     else if (this.#upgrading && frame.type === "response" && frame["command"] === "negotiate_protocol") this.#upgrade();
@@ -121,7 +124,7 @@ export class Outbound {
   sendSerialized(json: string, type: string): void {
     if (this.#closed || this.#ended) return;
     this.#enqueue(json, type, undefined);
-    if (type === "message_end") this.#streamed.push(json);
+    if (type === "message_end") this.#streamed.push({ json });
     else if (type === "agent_start" || type === "agent_end") this.#streamed = [];
     else if (this.#upgrading && type === "response" && json.includes('"negotiate_protocol"')) this.#upgrade();
   }
@@ -308,8 +311,8 @@ function isLine(item: string | ChunkedFrame): item is string {
   return typeof item === "string";
 }
 
-function sameMessage(streamed: unknown, message: unknown): boolean {
-  if (streamed === message) return true;
-  if (typeof streamed === "string") return isDeepStrictEqual(parseSerialized(streamed, "message_end")["message"], message);
-  return streamed !== undefined && isDeepStrictEqual(streamed, message);
+function sameMessage(streamed: Streamed | undefined, message: unknown): boolean {
+  if (streamed === undefined) return false;
+  const sent = "json" in streamed ? parseSerialized(streamed.json, "message_end")["message"] : streamed.message;
+  return sent === message || isDeepStrictEqual(sent, message);
 }
