@@ -1,0 +1,10 @@
+// Lets commands wait for servers that are still being asked.
+import { createToken } from "mortise/extension";
+
+export interface ModelDiscovery {
+  readonly isDiscovering: boolean;
+  /** Resolves when every server has answered or run out of time. */
+  settled(): Promise<void>;
+}
+
+export const ModelDiscovery = createToken<ModelDiscovery>("model discovery");

@@ -1,0 +1,393 @@
+// The Models service: which models exist, which can be used, with which credential.
+// Order of a model's values: catalogue < contributed by a provider < discovered < models.yml.
+// Order of credentials: --api-key, auth.json, environment, models.yml.
+import {
+  type Context,
+  type Credential,
+  Credentials,
+  errorMessage,
+  type Launch,
+  type LoginFlowDefinition,
+  type Model,
+  type Models,
+  notice,
+  ProviderError,
+  type ResolvedKey,
+  type ThinkingLevel,
+  Trust,
+} from "mortise/extension";
+import { catalogue, knownProviders } from "./_catalogue.ts";
+import { type ConfiguredProvider, complete, type ModelsFile, override } from "./_config.ts";
+import { discover } from "./_discovery.ts";
+import type { ModelsFiles } from "./_files.ts";
+import { clampLevel, parseLevel } from "./_levels.ts";
+import { fullName, type Selected, select, selectAll } from "./_selectors.ts";
+import {
+  defaultModel,
+  defaultProvider,
+  defaultThinkingLevel,
+  disabledProviders,
+  discoveryTimeoutMs,
+  enabledModels,
+} from "./_settings.ts";
+import type { Values } from "./_values.ts";
+
+/** A token that expires within this time is renewed before it is used: a long answer must not outlive it. */
+const EXPIRY_MARGIN_MS = 60_000;
+
+export class ModelRegistry implements Models {
+  readonly #ctx: Context;
+  readonly #launch: Launch;
+  readonly #files: ModelsFiles;
+  readonly #values: Values;
+  readonly #told = new Set<string>();
+  readonly #discovered = new Map<string, { source: string; models: Model[] }>();
+  #discovery: Promise<void> | undefined;
+  #all: { models: Model[]; byName: Map<string, Model> } | undefined;
+
+  constructor(ctx: Context, launch: Launch, files: ModelsFiles, values: Values) {
+    this.#ctx = ctx;
+    this.#launch = launch;
+    this.#files = files;
+    this.#values = values;
+    ctx.scope.own(
+      ctx.registry.onChange((diff) => {
+        if (diff.touches("provider") || diff.touches("service", Trust.name)) this.#all = undefined;
+      }),
+      "watch of providers",
+    );
+    this.#tellProblems();
+    this.startDiscovery();
+  }
+
+  all(): Model[] {
+    return [...this.#models().models];
+  }
+
+  available(): Model[] {
+    const disabled = new Set(this.#ctx.setting(disabledProviders));
+    const usable = new Map<string, boolean>();
+    return this.#models().models.filter((model) => {
+      if (disabled.has(model.provider)) return false;
+      const key = `${model.provider}\0${model.api}`;
+      let answer = usable.get(key);
+      if (answer === undefined) {
+        const speaks = this.#ctx.registry.get("provider", model.api) !== undefined;
+        answer = speaks && (this.#isKeyless(model.provider, model.api) || this.#hasCredential(model.provider));
+        usable.set(key, answer);
+      }
+      return answer;
+    });
+  }
+
+  find(provider: string, id: string): Model | undefined {
+    return this.#models().byName.get(`${provider}/${id}`);
+  }
+
+  resolve(selector: string): Selected | undefined {
+    return this.#select(selector, undefined);
+  }
+
+  scoped(): Model[] | undefined {
+    const entries = this.#scope();
+    return entries && selectAll(entries, this.#models().models).map(({ model }) => model);
+  }
+
+  initial(): Selected | undefined {
+    const chosen = this.#chosen();
+    if (chosen === undefined) return undefined;
+    const asked = this.#launch.options.thinking === undefined ? undefined : parseLevel(this.#launch.options.thinking);
+    if (this.#launch.options.thinking !== undefined && asked === undefined) {
+      this.#tell(
+        `Unknown thinking level "${this.#launch.options.thinking}": it is off, minimal, low, medium, high, xhigh or max`,
+      );
+    }
+    const saved = this.#ctx.setting(defaultThinkingLevel) || undefined;
+    const level = asked ?? chosen.thinkingLevel ?? saved ?? chosen.model.thinking?.defaultLevel ?? "medium";
+    return { model: chosen.model, thinkingLevel: this.clamp(chosen.model, level) };
+  }
+
+  hasKey(provider: string): boolean {
+    const model = this.#models().models.find((candidate) => candidate.provider === provider);
+    return this.#isKeyless(provider, model?.api) || this.#hasCredential(provider);
+  }
+
+  async key(model: Model): Promise<ResolvedKey> {
+    const { provider } = model;
+    const configured = this.#file().providers.get(provider);
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries({ ...configured?.headers, ...configured?.modelHeaders.get(model.id) })) {
+      headers[name] = await this.#values.resolve(value);
+    }
+    const apiKey = await this.#credential(provider, configured);
+    if (apiKey === undefined && !this.#isKeyless(provider, model.api)) {
+      throw new ProviderError(this.#missingKeyText(provider), "auth");
+    }
+    if (configured?.authHeader && apiKey !== undefined) {
+      return { headers: { ...headers, authorization: `Bearer ${apiKey}` } };
+    }
+    return { apiKey, ...(Object.keys(headers).length > 0 && { headers }) };
+  }
+
+  clamp(model: Model, level: ThinkingLevel): ThinkingLevel {
+    return clampLevel(model, level);
+  }
+
+  async refresh(): Promise<void> {
+    await this.#files.load();
+    this.#all = undefined;
+    this.#told.clear();
+    this.#tellProblems();
+    this.#discovered.clear();
+    this.startDiscovery();
+    await this.settled();
+  }
+
+  /** Called when models.yml changed: servers that were asked already are not asked again. */
+  async reload(): Promise<void> {
+    await this.#files.load();
+    this.#all = undefined;
+    this.#tellProblems();
+    this.startDiscovery();
+  }
+
+  /** Resolves when no server is being asked. Never rejects. */
+  settled(): Promise<void> {
+    return this.#discovery ?? Promise.resolve();
+  }
+
+  get isDiscovering(): boolean {
+    return this.#discovery !== undefined;
+  }
+
+  /** Asks servers for their models in the background. Failures are reported once and cost nothing else. */
+  startDiscovery(): void {
+    const waiting: Promise<void>[] = [];
+    for (const source of this.#sources()) {
+      const key = `${source.baseUrl}\0${source.api}`;
+      if (this.#discovered.get(source.provider)?.source === key) continue;
+      this.#discovered.set(source.provider, { source: key, models: [] });
+      waiting.push(this.#discover(source, key));
+    }
+    if (waiting.length === 0) return;
+    const running = Promise.all([this.#discovery, ...waiting]).then(() => {
+      if (this.#discovery === running) this.#discovery = undefined;
+    });
+    this.#discovery = running;
+  }
+
+  async #discover(source: { provider: string; api: string; baseUrl: string }, key: string): Promise<void> {
+    const configured = this.#file().providers.get(source.provider);
+    try {
+      const apiKey = await this.#credential(source.provider, configured);
+      const headers: Record<string, string> = {};
+      for (const [name, value] of Object.entries(configured?.headers ?? {})) headers[name] = await this.#values.resolve(value);
+      const from = { ...source, apiKey, headers, compat: configured?.compat };
+      const models = await discover(from, this.#ctx.setting(discoveryTimeoutMs), this.#ctx.scope.signal);
+      this.#discovered.set(source.provider, { source: key, models });
+      this.#all = undefined;
+    } catch (error) {
+      if (!this.#ctx.scope.signal.aborted) this.#tell(errorMessage(error));
+    }
+  }
+
+  *#sources(): Generator<{ provider: string; api: string; baseUrl: string }> {
+    const disabled = new Set(this.#ctx.setting(disabledProviders));
+    const { providers } = this.#file();
+    for (const id of new Set([...providers.keys(), ...Object.keys(knownProviders)])) {
+      const configured = providers.get(id);
+      const known = knownProviders[id];
+      if (disabled.has(id) || !(configured?.discovery || known?.discovery)) continue;
+      const api = configured?.api ?? known?.api;
+      const baseUrl = configured?.baseUrl ?? known?.baseUrl;
+      if (!api || !baseUrl || !(this.#isKeyless(id, api) || this.#hasCredential(id))) continue;
+      yield { provider: id, api, baseUrl };
+    }
+  }
+
+  #models(): { models: Model[]; byName: Map<string, Model> } {
+    if (this.#all) return this.#all;
+    const byName = new Map<string, Model>();
+    const add = (model: Model) => byName.set(fullName(model), model);
+    for (const model of catalogue) add({ ...model, baseUrl: this.#address(model.provider) ?? model.baseUrl });
+    for (const { definition } of this.#ctx.registry.list("provider")) for (const model of definition.models ?? []) add(model);
+    for (const { models } of this.#discovered.values()) for (const model of models) if (!byName.has(fullName(model))) add(model);
+    for (const configured of this.#file().providers.values()) {
+      for (const model of byName.values()) {
+        if (model.provider === configured.id) add(changed(model, configured));
+      }
+      for (const model of configured.models) add(changed(model, configured));
+    }
+    this.#all = { models: [...byName.values()], byName };
+    return this.#all;
+  }
+
+  /** The address that the environment names for a known service. */
+  #address(provider: string): string | undefined {
+    const name = knownProviders[provider]?.baseUrlName;
+    return (name && this.#launch.env[name]) || undefined;
+  }
+
+  #file(): ModelsFile {
+    return this.#files.merged(this.#ctx.tryUse(Trust)?.isTrusted(this.#launch.cwd) ?? false);
+  }
+
+  #select(selector: string, provider: string | undefined): Selected | undefined {
+    const found = select(selector, [this.available(), this.#models().models], provider);
+    return found ?? this.#unlisted(selector, provider);
+  }
+
+  /** A model of a provider we can reach, by a name nobody listed: services get new ones faster than catalogues. */
+  #unlisted(selector: string, provider: string | undefined): Selected | undefined {
+    const slash = selector.indexOf("/");
+    const owner = provider ?? (slash > 0 ? selector.slice(0, slash) : undefined);
+    const name = selector.startsWith(`${owner}/`) ? selector.slice(slash + 1) : selector;
+    const configured = owner === undefined ? undefined : this.#file().providers.get(owner);
+    const known = owner === undefined ? undefined : knownProviders[owner];
+    const api = configured?.api ?? known?.api;
+    const baseUrl = configured?.baseUrl ?? (owner && this.#address(owner)) ?? known?.baseUrl;
+    if (owner === undefined || !api || !baseUrl || name === "") return undefined;
+    const colon = name.lastIndexOf(":");
+    const level = colon > 0 ? parseLevel(name.slice(colon + 1)) : undefined;
+    const id = level === undefined ? name : name.slice(0, colon);
+    const model = complete({ id, provider: owner, api, baseUrl, compat: configured?.compat });
+    return level === undefined ? { model } : { model, thinkingLevel: level };
+  }
+
+  #chosen(): Selected | undefined {
+    const { model, provider } = this.#launch.options;
+    if (model !== undefined) {
+      const selected = this.#select(model, provider);
+      if (selected) return selected;
+      this.#tell(`Model not found: ${provider ? `${provider}/` : ""}${model}. See get_available_models, or add it to models.yml`);
+      return undefined;
+    }
+    const available = this.available().filter((candidate) => candidate.provider !== "offline" || provider === "offline");
+    if (provider !== undefined) {
+      const first =
+        available.find((candidate) => candidate.provider === provider) ??
+        this.#models().models.find((m) => m.provider === provider);
+      if (first) return { model: first };
+      this.#tell(`No models of the provider "${provider}" are known`);
+      return undefined;
+    }
+    const scope = this.#scope();
+    const scoped = scope && selectAll(scope, available)[0];
+    if (scoped) return scoped;
+    const saved = this.#ctx.setting(defaultModel);
+    const savedModel = saved === "" ? undefined : this.#select(saved, this.#ctx.setting(defaultProvider) || undefined);
+    if (savedModel) return savedModel;
+    const first = available[0];
+    return first && { model: first };
+  }
+
+  #scope(): readonly string[] | undefined {
+    const asked = this.#launch.options.models
+      ?.split(",")
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== "");
+    const entries = asked && asked.length > 0 ? asked : this.#ctx.setting(enabledModels);
+    return entries.length > 0 ? entries : undefined;
+  }
+
+  #isKeyless(provider: string, api: string | undefined): boolean {
+    if (this.#file().providers.get(provider)?.auth === "none") return true;
+    return api !== undefined && this.#ctx.registry.get("provider", api)?.definition.needsKey === false;
+  }
+
+  #hasCredential(provider: string): boolean {
+    if (this.#commandLineKey(provider) !== undefined) return true;
+    if (this.#ctx.tryUse(Credentials)?.get(provider) !== undefined) return true;
+    return this.#environmentKey(provider) !== undefined || this.#values.isSet(this.#file().providers.get(provider)?.apiKey);
+  }
+
+  async #credential(provider: string, configured: ConfiguredProvider | undefined): Promise<string | undefined> {
+    const given = this.#commandLineKey(provider);
+    if (given !== undefined) return given;
+    const stored = this.#ctx.tryUse(Credentials)?.get(provider);
+    if (stored !== undefined) return this.#stored(provider, stored);
+    const fromEnvironment = this.#environmentKey(provider);
+    if (fromEnvironment !== undefined) return fromEnvironment;
+    const pinned = configured?.apiKey && (await this.#values.resolve(configured.apiKey));
+    return pinned || undefined;
+  }
+
+  async #stored(provider: string, credential: Credential): Promise<string> {
+    const flow = this.#ctx.registry.get("login flow", provider)?.definition;
+    const current = isExpired(credential) ? await this.#renew(provider, flow) : credential;
+    return flow?.apiKey?.(current) ?? (current.type === "api_key" ? current.key : current.access);
+  }
+
+  async #renew(provider: string, flow: LoginFlowDefinition | undefined): Promise<Credential> {
+    if (!flow?.refresh)
+      throw new ProviderError(`The login of ${provider} has expired. Log in again with login or /login`, "auth");
+    try {
+      const renew = flow.refresh.bind(flow);
+      return await this.#ctx.use(Credentials).refresh(provider, (current) => renew(current, AbortSignal.timeout(30_000)));
+    } catch (error) {
+      throw new ProviderError(
+        `Cannot renew the login of ${provider}: ${errorMessage(error)}. Log in again with login or /login`,
+        "auth",
+      );
+    }
+  }
+
+  /** `--api-key` belongs to the provider of `--model`; without one its form tells whose it is. */
+  #commandLineKey(provider: string): string | undefined {
+    const { apiKey, provider: named, model } = this.#launch.options;
+    if (!apiKey) return undefined;
+    const owner = named ?? (model !== undefined ? ownerOf(model, this.#models().models) : undefined) ?? ownerOfKey(apiKey);
+    return owner === provider ? apiKey : undefined;
+  }
+
+  #environmentKey(provider: string): string | undefined {
+    const names = knownProviders[provider]?.keyNames ?? [`${provider.toUpperCase().replace(/[^A-Z0-9]/g, "_")}_API_KEY`];
+    for (const name of names) {
+      const value = this.#launch.env[name]?.trim();
+      if (value) return value;
+    }
+    return undefined;
+  }
+
+  #missingKeyText(provider: string): string {
+    const variable = knownProviders[provider]?.keyNames[0] ?? `${provider.toUpperCase().replace(/[^A-Z0-9]/g, "_")}_API_KEY`;
+    return [
+      `No API key found for ${provider}.`,
+      "",
+      `Log in with the login command or /login ${provider}, set the environment variable ${variable}, start with --api-key, or put "apiKey" under providers.${provider} in ${this.#files.user}`,
+    ].join("\n");
+  }
+
+  #tellProblems(): void {
+    for (const problem of this.#file().problems) this.#tell(problem);
+  }
+
+  #tell(message: string): void {
+    if (this.#told.has(message)) return;
+    this.#told.add(message);
+    this.#ctx.send(notice, { level: "warning", message, source: "models" });
+  }
+}
+
+function changed(model: Model, configured: ConfiguredProvider): Model {
+  const own = configured.models.some((candidate) => candidate.id === model.id);
+  const moved = configured.baseUrl !== undefined && !own ? { ...model, baseUrl: configured.baseUrl } : model;
+  return override(moved, configured.overrides[model.id] ?? {}, own ? undefined : configured.compat);
+}
+
+function isExpired(credential: Credential): boolean {
+  return credential.type === "oauth" && credential.expires !== undefined && credential.expires - EXPIRY_MARGIN_MS < Date.now();
+}
+
+function ownerOf(selector: string, models: readonly Model[]): string | undefined {
+  const selected = select(selector, [models]);
+  if (selected) return selected.model.provider;
+  const slash = selector.indexOf("/");
+  return slash > 0 ? selector.slice(0, slash) : undefined;
+}
+
+function ownerOfKey(key: string): string | undefined {
+  if (key.startsWith("sk-ant-")) return "anthropic";
+  if (key.startsWith("sk-or-")) return "openrouter";
+  return key.startsWith("sk-") ? "openai" : undefined;
+}

@@ -1,0 +1,88 @@
+// Values of models.yml: `!command` runs once per process, the name of an environment variable gives its value, anything else
+// stands for itself.
+import { spawn } from "node:child_process";
+import { ProviderError } from "mortise/extension";
+
+/** Password managers ask for a fingerprint; longer than this nobody is there. */
+const COMMAND_LIMIT_MS = 10_000;
+
+export class Values {
+  readonly #env: () => NodeJS.ProcessEnv;
+  readonly #commands = new Map<string, Promise<string>>();
+  readonly #secrets = new Set<string>();
+  readonly #limitMs: number;
+
+  constructor(env: () => NodeJS.ProcessEnv, limitMs = COMMAND_LIMIT_MS) {
+    this.#env = env;
+    this.#limitMs = limitMs;
+  }
+
+  /** True when the value resolves to something, as far as can be said without running a command. */
+  isSet(value: string | undefined): boolean {
+    if (value === undefined || value === "") return false;
+    return value.startsWith("!") || (this.#fromEnv(value) ?? value) !== "";
+  }
+
+  /** @throws {ProviderError} kind auth when the command fails; its output is never quoted. */
+  async resolve(value: string): Promise<string> {
+    const resolved = value.startsWith("!") ? await this.#command(value.slice(1).trim()) : (this.#fromEnv(value) ?? value);
+    if (resolved !== "") this.#secrets.add(resolved);
+    return resolved;
+  }
+
+  /** What was resolved so far. */
+  get secrets(): ReadonlySet<string> {
+    return this.#secrets;
+  }
+
+  #fromEnv(value: string): string | undefined {
+    const name = /^\$\{?([A-Za-z_]\w*)\}?$/.exec(value)?.[1] ?? value;
+    const env = this.#env();
+    if (Object.hasOwn(env, name)) return env[name];
+    // `$NAME` is meant as a variable even when it is not set.
+    return name === value ? undefined : "";
+  }
+
+  #command(command: string): Promise<string> {
+    let running = this.#commands.get(command);
+    if (running === undefined) {
+      running = run(command, this.#env(), this.#limitMs);
+      this.#commands.set(command, running);
+      // A failure may be a cancelled dialog: the next request asks again.
+      running.catch(() => this.#commands.delete(command));
+    }
+    return running;
+  }
+}
+
+function run(command: string, env: NodeJS.ProcessEnv, limitMs: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const fail = (why: string) => reject(new ProviderError(`The command "${command}" of models.yml ${why}`, "auth"));
+    const child = spawn("/bin/sh", ["-c", command], { env, stdio: ["ignore", "pipe", "ignore"], detached: true });
+    const chunks: Buffer[] = [];
+    const timer = setTimeout(() => {
+      if (child.pid !== undefined) endGroup(child.pid);
+      fail(`gave nothing within ${limitMs / 1000} s`);
+    }, limitMs);
+    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+    child.on("error", (error) => {
+      clearTimeout(timer);
+      fail(`cannot run: ${error.message}`);
+    });
+    child.on("close", (code, signal) => {
+      clearTimeout(timer);
+      const text = Buffer.concat(chunks).toString("utf8").trim();
+      if (code !== 0) fail(signal ? `was ended by ${signal}` : `ended with code ${code}`);
+      else if (text === "") fail("printed nothing");
+      else resolve(text);
+    });
+  });
+}
+
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // Ended by itself in the meantime.
+  }
+}
