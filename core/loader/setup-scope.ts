@@ -13,6 +13,12 @@ export interface HotState {
   version?: string | number | undefined;
 }
 
+type LiveReason = "startup" | "reload";
+export type RetireReason = "reload" | "unload" | "shutdown";
+
+/** What the code of `onRetire` may take together, in milliseconds. */
+const RETIRE_LIMIT_MS = 2000;
+
 interface Addition {
   definitions: readonly AnyDefinition[];
   /** Set once live. */
@@ -27,6 +33,9 @@ export class StagedSetup implements SetupScope {
   readonly #scope: Scope;
   readonly #additions = new Set<Addition>();
   readonly #sets = new Map<string, Addition>();
+  readonly #onLive: Array<(reason: LiveReason) => MaybePromise<void>> = [];
+  readonly #onRetire: Array<(reason: RetireReason) => MaybePromise<void>> = [];
+  #retired: Promise<void> | undefined;
   #context: Context | undefined;
   #live = false;
 
@@ -64,6 +73,45 @@ export class StagedSetup implements SetupScope {
 
   own(undo: () => MaybePromise<void>, label?: string): () => Promise<void> {
     return this.#scope.own(undo, label);
+  }
+
+  onLive(run: (reason: LiveReason) => MaybePromise<void>): void {
+    this.#onLive.push(run);
+  }
+
+  onRetire(run: (reason: RetireReason) => MaybePromise<void>): void {
+    this.#onRetire.push(run);
+  }
+
+  /** Tells the unit that it is live. Nobody waits for what it does then; failures are reported. */
+  announceLive(reason: LiveReason): void {
+    for (const run of this.#onLive.splice(0)) void this.#contained("live", () => run(reason));
+  }
+
+  /** Tells the unit, once, that it ends. Resolves when it is done with that, or after the limit. */
+  retire(reason: RetireReason): Promise<void> {
+    this.#retired ??= this.#live ? this.#runRetire(reason) : Promise.resolve();
+    return this.#retired;
+  }
+
+  async #runRetire(reason: RetireReason): Promise<void> {
+    if (this.#onRetire.length === 0) return;
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, RETIRE_LIMIT_MS);
+    });
+    const told = Promise.all(this.#onRetire.splice(0).map((run) => this.#contained("retire", () => run(reason))));
+    await Promise.race([told, limit]);
+    clearTimeout(timer);
+  }
+
+  async #contained(event: string, run: () => MaybePromise<void>): Promise<void> {
+    try {
+      await this.#host.runAs(this.#scope, run);
+    } catch (error) {
+      const { generation } = this.#scope;
+      this.#host.reportError({ owner: this.owner, event, error, phase: event === "live" ? "setup" : "dispose", generation });
+    }
   }
 
   /** Everything recorded so far, in order. */
