@@ -1,5 +1,6 @@
 // Takes standard input and output for the protocol before any extension is evaluated. Afterwards everything that other code in this
 // process, or a child of it, believes to be stdout is stderr, and stdin looks empty. Installed by main.ts only.
+// Limits: native addons, and `fs.writeSync(1)` or inherited stdio inside a worker thread, which has built-in modules of its own.
 import { ReadStream } from "node:fs";
 import { Readable, Writable } from "node:stream";
 import { guardChildProcesses } from "./guard-children.ts";
