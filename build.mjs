@@ -58,7 +58,9 @@ if (existsSync(join(root, "node_modules/esbuild"))) restorePlatformBinaries();
 const esbuild = await loadEsbuild();
 if (esbuild === undefined) {
   const built = existsSync(join(root, "dist/main.js"));
-  console.log(`build: esbuild is not installed (development packages left out); ${built ? "keeping dist/ as it is" : "nothing is built"}`);
+  console.log(
+    `build: esbuild is not installed (development packages left out); ${built ? "keeping dist/ as it is" : "nothing is built"}`,
+  );
   if (!ifPossible) process.exitCode = 1;
 } else {
   rmSync(join(root, "dist"), { recursive: true, force: true });
@@ -84,7 +86,9 @@ if (esbuild === undefined) {
     keepNames: true,
     legalComments: "linked",
     external: ["node-pty", "sharp", "jiti", "@vscode/ripgrep"],
-    banner: { js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);' },
+    banner: {
+      js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
+    },
     logLevel: "warning",
   });
   copyFileSync(join(root, "core/loader/transform-worker.mjs"), join(root, "dist/transform-worker.mjs"));

@@ -117,6 +117,7 @@ export {
   type VirtualModule,
 } from "./services/dialects.ts";
 export { Extensions, type ReloadReport, type UnitInfo } from "./services/extensions.ts";
+export { FileLocks } from "./services/files.ts";
 export { Framing } from "./services/framing.ts";
 export { type Frontmatter, parseFrontmatter } from "./services/frontmatter.ts";
 export { HostContributions } from "./services/host-contributions.ts";

@@ -15,7 +15,12 @@ export const extensionError = defineFrame({
     phase: z.enum(["load", "setup", "validate", "hook", "command", "tool", "timer", "async", "dispose"]).optional(),
     generation: z.number().int().optional(),
   }),
-  example: { type: "extension_error", extensionPath: "/home/ada/.mortise/extensions/lint.ts", event: "toolDecide", error: "boom" },
+  example: {
+    type: "extension_error",
+    extensionPath: "/home/ada/.mortise/extensions/lint.ts",
+    event: "toolDecide",
+    error: "boom",
+  },
 });
 
 export const ready = defineFrame({

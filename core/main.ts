@@ -17,7 +17,12 @@ async function main(): Promise<void> {
     process.exitCode = await createExtension(argv.slice(1), process.cwd());
     return;
   }
-  const parsed = parseOptions(argv, process.env, process.cwd(), argv.some((arg) => arg === "--version" || arg === "-v") ? version() : "");
+  const parsed = parseOptions(
+    argv,
+    process.env,
+    process.cwd(),
+    argv.some((arg) => arg === "--version" || arg === "-v") ? version() : "",
+  );
   if ("print" in parsed) {
     process[parsed.to].write(parsed.print);
     process.exitCode = parsed.code;

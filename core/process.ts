@@ -4,12 +4,12 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Frame } from "../protocol/frame.ts";
 import { Daemon } from "./daemon.ts";
-import { builtins } from "./loader/builtins.generated.ts";
 import { errorMessage, errorStack } from "./kernel/errors.ts";
 import { createLogger } from "./kernel/log.ts";
 import { readInput } from "./kernel/transport/input.ts";
 import { Outbound } from "./kernel/transport/outbound.ts";
 import { claimStdio } from "./kernel/transport/stdio-guard.ts";
+import { builtins } from "./loader/builtins.generated.ts";
 import type { Options } from "./options.ts";
 
 const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;

@@ -1,7 +1,7 @@
 // Writes what is derived from the definitions: the catalogue of built-ins, schema.json, the client's types and the protocol page.
 // `npm run docs` writes; test/docs.test.ts compares.
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
@@ -27,7 +27,7 @@ async function writeCatalogue(): Promise<void> {
   });
   writeFileSync(
     join(root, "core/loader/builtins.generated.ts"),
-    renderCatalogue(catalogueUnits(listed.split("\n").filter(Boolean))),
+    renderCatalogue(catalogueUnits(listed.split("\n").filter((file) => file !== "" && existsSync(join(root, file))))),
   );
 }
 

@@ -30,12 +30,13 @@ export default defineCommand({
 type Acknowledgement = Promise<{ agentInvoked: boolean }>;
 
 function slash(ctx: Context, match: SlashMatch, images: ImageContent[] | undefined): Acknowledgement {
-  const finished = finish(ctx, match, images);
-  if (!isConcurrent(match)) return finished as Acknowledgement;
-  void finished.then(async (data) => {
+  if (!isConcurrent(match)) return finish(ctx, match, images) as Acknowledgement;
+  // Acknowledged first: what the command sends comes after the response.
+  queueMicrotask(async () => {
+    const data = await finish(ctx, match, images);
     if (data?.agentInvoked === false) sendResult(ctx, data);
   });
-  return Promise.resolve(undefined) as unknown as Acknowledgement;
+  return undefined as never;
 }
 
 /** Runs the command to its end; undefined when text of it went on to the model as an ordinary prompt. */

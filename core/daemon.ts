@@ -1,0 +1,412 @@
+// The composition root: kernel, loader, conversations and the services that come from the process, put together. Knows no
+// feature by name; `process.ts` gives it pipes, `testing.ts` gives it arrays.
+import { realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Frame } from "../protocol/frame.ts";
+import { ConversationTable } from "./agent/conversations.ts";
+import type { AgentEnvironment } from "./agent/environment.ts";
+import { agentFrames } from "./agent/events.ts";
+import { sessionSwitched } from "./agent/hook-points.ts";
+import type { SettingDefinition } from "./agent/settings.ts";
+import { coreFrames } from "./frames.ts";
+import { createHostContributions } from "./host-contributions.ts";
+import { currentCall } from "./kernel/attribution.ts";
+import type { Context, Logger } from "./kernel/context.ts";
+import type { AnyDefinition } from "./kernel/definition.ts";
+import { CommandError, errorMessage } from "./kernel/errors.ts";
+import { type FrameSink, Kernel } from "./kernel/kernel.ts";
+import { Scope } from "./kernel/scope.ts";
+import { defineService } from "./kernel/services.ts";
+import type { BuiltinUnit, UnitInfo as LoadedUnit, Root } from "./loader/host.ts";
+import { Loader } from "./loader/loader.ts";
+import type { Options } from "./options.ts";
+import { Conversations } from "./services/agent.ts";
+import { dialectOf, virtualModulesOf } from "./services/dialects.ts";
+import { Extensions, type ReloadReport, type UnitInfo } from "./services/extensions.ts";
+import { Framing } from "./services/framing.ts";
+import { HostContributions } from "./services/host-contributions.ts";
+import { Launch } from "./services/launch.ts";
+import { Credentials } from "./services/models.ts";
+import { Settings } from "./services/settings.ts";
+import { SlashCommands } from "./services/slash.ts";
+import { Trust } from "./services/trust.ts";
+import { newestUnlocked, resolveSession } from "./session/list.ts";
+import { ProjectTrust } from "./trust.ts";
+
+/** Where frames go, with what the agent needs to know of a slow reader. */
+export interface DaemonSink extends FrameSink {
+  congested(): boolean;
+  onDrain(listener: () => void): () => void;
+  version(): 1 | 2;
+  negotiate(): void;
+}
+
+export interface DaemonOptions {
+  options: Options;
+  /** `MORTISE_HOME`, absolute. */
+  home: string;
+  env: NodeJS.ProcessEnv;
+  log: Logger;
+  sink: DaemonSink;
+  builtins: readonly BuiltinUnit[];
+  /** Follow changes of extension files. */
+  watch: boolean;
+  /** Check command results against their schemas; for tests. */
+  validateResults?: boolean;
+  /** Folders of units in front of all others; for tests. */
+  extraRoots?: readonly Root[];
+  onShutdownRequest(): void;
+}
+
+/** Milliseconds one command that was read before the end of input may take to answer. */
+const SETTLE_LIMIT_MS = 2_000;
+/** 000_…, "Background conversations": what still runs then is stopped. */
+const BACKGROUND_GRACE_MS = 5_000;
+const PACKAGE_ROOT = packageRoot();
+
+export class Daemon {
+  readonly kernel: Kernel;
+  readonly loader: Loader;
+  readonly conversations: ConversationTable;
+  readonly log: Logger;
+  readonly #options: DaemonOptions;
+  readonly #core: Scope;
+  readonly #trust: ProjectTrust;
+  readonly #sessionsDir: string | undefined;
+  #closing: Promise<void> | undefined;
+  #timeline: [step: string, ms: number][] = [];
+
+  constructor(options: DaemonOptions) {
+    const { options: cli, home } = options;
+    this.#options = options;
+    this.log = options.log;
+    this.#sessionsDir = cli.noSession ? undefined : (cli.sessionDir ?? join(home, "sessions"));
+    this.#trust = new ProjectTrust({
+      file: join(home, "trust.json"),
+      always: cli.trust ? cli.cwd : undefined,
+      warn: (message) => this.notice("warning", message),
+    });
+    this.kernel = new Kernel({
+      mode: cli.mode,
+      hasUI: !cli.noUi,
+      sink: options.sink,
+      log: options.log,
+      validateResults: options.validateResults ?? false,
+      redact: (text) => this.redact(text),
+      onShutdownRequest: options.onShutdownRequest,
+      onQuarantine: (owner, reason) => this.loader.quarantine(owner, reason),
+    });
+    this.#core = new Scope({ owner: { id: "mortise", origin: "builtin", order: -1 }, generation: 1 });
+    this.#core.state = "active";
+    this.conversations = new ConversationTable({
+      env: this.#agentEnvironment(),
+      cwd: cli.cwd,
+      sessionsDir: () => this.#sessionsDir,
+    });
+    this.#extendContexts();
+    this.loader = this.#createLoader();
+    this.#registerCore();
+  }
+
+  /** Loads everything and opens the lane. @throws {CommandError} when a named session or `--config` file cannot be used. */
+  async start(): Promise<void> {
+    const began = performance.now();
+    const mark = (step: string) => this.#timeline.push([step, performance.now() - began]);
+    // Built-ins are live before the first await; with --dev they come from their sources and take a moment.
+    const loading = this.loader.start();
+    await (this.#options.options.dev ? loading : this.loader.builtinsLive);
+    mark("built-ins");
+    const fatal = this.kernel.services.tryUse(Settings)?.fatal;
+    if (fatal !== undefined) throw fatal;
+    await this.#openSession();
+    mark("session");
+    await loading;
+    await this.#addConfiguredRoots();
+    mark("extensions");
+    if (this.#options.options.printExtensions) this.#printExtensions();
+    const { attached } = this.conversations;
+    const ctx = this.kernel.createContext(this.#core, { locals: { conversation: attached } });
+    await ctx.hook(sessionSwitched, { conversation: attached, reason: "startup", previousFile: undefined });
+    this.kernel.services.tryUse(SlashCommands)?.announce(true);
+    this.kernel.dispatcher.open();
+  }
+
+  /** Ends everything in the order of DESIGN §9 "End of input". Idempotent. */
+  close(input: "ended" | "open"): Promise<void> {
+    this.#closing ??= this.#close(input);
+    return this.#closing;
+  }
+
+  async #close(input: "ended" | "open"): Promise<void> {
+    this.kernel.endInput();
+    const attached = this.conversations.hasAttached ? this.conversations.attached : undefined;
+    const aborted = attached?.abort(input === "ended" ? "The host closed stdin" : "The daemon is shutting down", {
+      resume: false,
+    });
+    await this.kernel.dispatcher.whenSettled(SETTLE_LIMIT_MS);
+    await aborted;
+    await this.#graceForBackground();
+    // While their conversation is still there: the last words of extensions.
+    await this.loader.announceShutdown();
+    await this.conversations.closeAll();
+    await this.loader.stop();
+    await this.#core.dispose();
+  }
+
+  async #graceForBackground(): Promise<void> {
+    const running = this.conversations.list().filter((conversation) => !conversation.isAttached && conversation.isStreaming);
+    if (running.length === 0) return;
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, BACKGROUND_GRACE_MS);
+    });
+    await Promise.race([Promise.all(running.map((conversation) => conversation.whenIdle())), limit]);
+    clearTimeout(timer);
+  }
+
+  notice(level: "info" | "warning" | "error", message: string): void {
+    this.kernel.send({ type: "notice", level, message, source: "mortise" });
+  }
+
+  /** Masks every known secret. */
+  redact(text: string): string {
+    let masked = text;
+    for (const secret of this.#secrets()) if (secret.length >= 8) masked = masked.replaceAll(secret, "[redacted]");
+    return masked;
+  }
+
+  #secrets(): readonly string[] {
+    const key = this.#options.options.apiKey;
+    try {
+      const stored = this.kernel.services.tryUse(Credentials)?.secrets() ?? [];
+      return key === undefined ? stored : [...stored, key];
+    } catch {
+      return key === undefined ? [] : [key];
+    }
+  }
+
+  #agentEnvironment(): AgentEnvironment {
+    const { sink, options: cli } = this.#options;
+    return {
+      registry: this.kernel.registry,
+      launch: {
+        systemPrompt: cli.systemPrompt,
+        appendSystemPrompt: cli.appendSystemPrompt === undefined ? undefined : [cli.appendSystemPrompt],
+        tools: cli.tools,
+      },
+      context: (scope, change) => this.kernel.createContext(scope ?? this.#core, change),
+      sendFrame: (frame) => this.kernel.send(frame),
+      congested: () => sink.congested(),
+      onDrain: (listener) => sink.onDrain(listener),
+      reportError: (owner, event, error) => this.kernel.reportError({ owner, event, error }),
+      now: () => Date.now(),
+    };
+  }
+
+  /** Adds `ctx.conversation` and `ctx.setting`. */
+  #extendContexts(): void {
+    const { conversations, kernel } = this;
+    kernel.contextExtensions["conversation"] = {
+      get(this: Context) {
+        return this.locals.conversation ?? currentCall()?.locals.conversation ?? conversations.attached;
+      },
+    };
+    kernel.contextExtensions["setting"] = {
+      value: <T>(setting: SettingDefinition<T>): T => kernel.services.tryUse(Settings)?.get(setting) ?? setting.default,
+    };
+    kernel.hookFilter = (definition, ctx) => {
+      if (definition.attachedOnly !== true) return true;
+      return ctx.locals.conversation?.isAttached !== false;
+    };
+  }
+
+  #createLoader(): Loader {
+    const { kernel } = this;
+    return new Loader(
+      {
+        registry: kernel.registry,
+        log: this.log,
+        createContext: (scope) => kernel.createContext(scope),
+        runAs: (scope, fn) => kernel.runAs(scope, fn),
+        reportError: (report) => kernel.reportError(report),
+      },
+      {
+        builtins: this.#options.builtins,
+        roots: this.#roots(),
+        virtualModules: () => this.#virtualModules(),
+        adaptFactory: (factory, info) => dialectOf(this.#dialects(), info).adapt((api) => factory(api) as unknown, info),
+        cacheDir: join(this.#options.home, "cache"),
+        dev: this.#options.options.dev,
+        sourceRoot: PACKAGE_ROOT,
+        watch: this.#options.watch,
+        isGate: (point) => point === "toolDecide" || point === "toolSeal",
+      },
+    );
+  }
+
+  #dialects() {
+    return this.kernel.registry.list("dialect").map((entry) => entry.definition);
+  }
+
+  async #virtualModules(): Promise<Record<string, unknown>> {
+    const modules: Record<string, unknown> = {
+      "mortise/extension": () => import("./extension.ts"),
+      "mortise/protocol": () => import("../protocol/protocol.ts"),
+      mortise: () => import("../protocol/index.ts"),
+      zod: () => import("zod"),
+      "zod/v4": () => import("zod"),
+    };
+    for (const [specifier, load] of virtualModulesOf(this.#dialects(), this.kernel.createContext(this.#core)))
+      modules[specifier] ??= load;
+    return modules;
+  }
+
+  /** DESIGN §2 "Extension folders", in the order in which units of one rank answer. */
+  #roots(): Root[] {
+    const { options: cli, home, builtins } = this.#options;
+    const roots: Root[] = [...(this.#options.extraRoots ?? [])];
+    for (const path of cli.extension) roots.push({ path, origin: "cli", kind: "unit" });
+    if (cli.noExtensions) return roots;
+    if (this.#trust.isTrusted(cli.cwd)) roots.push(this.#projectRoot());
+    roots.push({ path: join(home, "extensions"), origin: "user", kind: "folder" });
+    const own = join(PACKAGE_ROOT, "extensions");
+    const exclude = builtins.flatMap((unit) => (unit.sources === undefined ? [] : [real(join(PACKAGE_ROOT, unit.sources))]));
+    roots.push({ path: own, origin: "user", kind: "folder", exclude });
+    return roots;
+  }
+
+  #projectRoot(): Root {
+    return { path: join(this.#options.options.cwd, ".mortise", "extensions"), origin: "project", kind: "folder" };
+  }
+
+  async #addConfiguredRoots(): Promise<void> {
+    const paths = this.kernel.services.tryUse(Settings)?.getPath("extensions");
+    if (this.#options.options.noExtensions || !Array.isArray(paths)) return;
+    for (const path of paths) {
+      if (typeof path === "string")
+        await this.loader.addRoot({ path: expand(path, this.#options), origin: "user", kind: "unit" });
+    }
+  }
+
+  /** Services that come from the process, and the frames no extension owns. */
+  #registerCore(): void {
+    const { sink, options: cli, home, env } = this.#options;
+    const launch = { home, cwd: cli.cwd, sessionsDir: this.#sessionsDir, options: { ...cli }, env };
+    const trust = this.#trust;
+    trust.onChange(() => {
+      if (trust.isTrusted(cli.cwd)) void this.loader.addRoot(this.#projectRoot());
+      else void this.loader.removeRoot(this.#projectRoot().path);
+    });
+    const definitions: AnyDefinition[] = [
+      ...(coreFrames as AnyDefinition[]),
+      ...(agentFrames as unknown as AnyDefinition[]),
+      defineService(Launch, { create: () => launch }),
+      defineService(Framing, {
+        create: () => ({
+          get version() {
+            return sink.version();
+          },
+          negotiate: () => sink.negotiate(),
+        }),
+      }),
+      defineService(HostContributions, { create: () => createHostContributions(this.kernel.registry) }),
+      defineService(Conversations, { create: () => this.conversations }),
+      defineService(Trust, { create: () => trust }),
+      defineService(Extensions, { create: () => this.#extensions() }),
+    ];
+    this.kernel.registry.swap({ add: definitions.map((definition) => this.kernel.registry.entry(definition, this.#core)) });
+  }
+
+  #extensions(): Extensions {
+    const { loader } = this;
+    return {
+      list: () => loader.units().map(toUnitInfo),
+      async reload(id) {
+        if (id !== undefined) findUnit(loader, id);
+        const reports = await loader.reload(id === undefined ? undefined : findUnit(loader, id).id);
+        return reports.map(
+          ({ id: unit, outcome, error, timings }): ReloadReport => ({
+            id: unit,
+            outcome: outcome === "skipped" ? "unchanged" : outcome,
+            ...(error === undefined ? {} : { error: errorMessage(error) }),
+            ...(timings === undefined ? {} : { ms: timings.evaluate + timings.setup }),
+          }),
+        );
+      },
+      setEnabled: (id, enabled) => loader.setEnabled(findUnit(loader, id).id, enabled),
+    };
+  }
+
+  async #openSession(): Promise<void> {
+    const { options: cli } = this.#options;
+    const file = await this.#sessionFile();
+    const conversation = file === undefined ? this.conversations.create() : await this.conversations.open(file);
+    this.conversations.attach(conversation);
+    if (cli.name !== undefined) conversation.log.setName(cli.name, "user");
+  }
+
+  async #sessionFile(): Promise<string | undefined> {
+    const { options: cli, home } = this.#options;
+    const sessionsDir = this.#sessionsDir ?? join(home, "sessions");
+    if (cli.session !== undefined) return resolveSession(cli.session, { cwd: cli.cwd, sessionsDir });
+    return cli.continue ? newestUnlocked(sessionsDir, cli.cwd) : undefined;
+  }
+
+  #printExtensions(): void {
+    const lines = this.#timeline.map(([step, ms]) => `${step} after ${ms.toFixed(1)} ms`);
+    for (const unit of this.loader.units()) {
+      const { resolve, transpile, evaluate, setup } = unit.timings;
+      const spent = `resolve ${resolve.toFixed(1)}, transpile ${transpile.toFixed(1)}, evaluate ${evaluate.toFixed(1)}, setup ${setup.toFixed(1)} ms`;
+      lines.push(`${unit.state.padEnd(11)} ${unit.origin.padEnd(8)} ${unit.id} generation ${unit.generation} (${spent})`);
+      for (const key of unit.contributes) lines.push(`              ${key}`);
+    }
+    process.stderr.write(`${lines.join("\n")}\n`);
+  }
+}
+
+function findUnit(loader: Loader, id: string): LoadedUnit {
+  const units = loader.units();
+  const found = units.find((unit) => unit.id === id) ?? units.find((unit) => nameOf(unit) === id || unit.path === id);
+  if (found === undefined) throw new CommandError(`No extension is called "${id}"`, "not_found");
+  return found;
+}
+
+function nameOf(unit: LoadedUnit): string {
+  return (unit.path.split("/").at(-1) ?? unit.path).replace(/\.[cm]?[jt]sx?$/, "");
+}
+
+function toUnitInfo(unit: LoadedUnit): UnitInfo {
+  const settled = unit.state === "failed" || unit.state === "disabled" || unit.state === "quarantined";
+  return {
+    id: unit.id,
+    name: nameOf(unit),
+    origin: unit.origin,
+    state: settled ? (unit.state as UnitInfo["state"]) : "active",
+    ...(unit.origin === "builtin" ? {} : { path: unit.path }),
+    generation: unit.generation,
+    contributes: unit.contributes,
+    ...(unit.error === undefined ? {} : { error: unit.error }),
+  };
+}
+
+function expand(path: string, { env, options }: DaemonOptions): string {
+  const home = path === "~" || path.startsWith("~/") ? (env["HOME"] ?? "~") + path.slice(1) : path;
+  return join(home.startsWith("/") ? "" : options.cwd, home);
+}
+
+function real(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+/** The folder with package.json: one up from `core/`, or from `dist/` and its chunks. */
+function packageRoot(): string {
+  const here = dirname(fileURLToPath(import.meta.url));
+  return here.endsWith("chunks") ? dirname(dirname(here)) : dirname(here);
+}
+
+export type { Frame };
