@@ -94,7 +94,7 @@ describe("tool schemas", () => {
   });
 
   it("reports a schema that cannot be used as an error of the tool, not of the daemon", async () => {
-    const tool = defineTool({
+    const tool = defineTool<Record<string, unknown>>({
       name: "t",
       description: "",
       params: { type: "object", properties: { a: { $ref: "#/nowhere" } } },

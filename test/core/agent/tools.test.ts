@@ -80,8 +80,8 @@ describe("tool calls", () => {
       "slow",
     ]);
     expect(results(h).map(textOf)).toEqual(["slow", "fast"]);
-    const turnEnd = h.frames.find((frame) => frame.type === "turn_end");
-    expect(((turnEnd ?? {})["toolResults"] as ToolResultMessage[]).map(textOf)).toEqual(["slow", "fast"]);
+    const turnEnd = await h.frame((frame) => frame.type === "turn_end");
+    expect((turnEnd["toolResults"] as ToolResultMessage[]).map(textOf)).toEqual(["slow", "fast"]);
   });
 
   it("never lets an exclusive tool overlap another (item 28)", async () => {
@@ -248,9 +248,7 @@ describe("the hook points of a call", () => {
         }),
         defineHook(toolFinished, (value) => ({
           ...value,
-          result: {
-            content: [{ type: "text", text: `${textOf({ role: "user", content: value.result.content, timestamp: 0 })}!` }],
-          },
+          result: textResult(`${textOf({ role: "user", content: value.result.content, timestamp: 0 })}!`),
         })),
       ],
       { id: "a", name: "t", args: { n: 1 } },
