@@ -91,7 +91,8 @@ if (esbuild === undefined) {
     },
     logLevel: "warning",
   });
-  copyFileSync(join(root, "core/loader/transform-worker.mjs"), join(root, "dist/transform-worker.mjs"));
+  // Beside the chunks, because the loader looks for it beside itself.
+  copyFileSync(join(root, "core/loader/transform-worker.mjs"), join(root, "dist/chunks/transform-worker.mjs"));
   if (!process.argv.includes("--no-types")) printTypes();
 }
 

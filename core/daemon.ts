@@ -149,6 +149,7 @@ export class Daemon {
     await this.#graceForBackground();
     // While their conversation is still there: the last words of extensions.
     await this.loader.announceShutdown();
+    this.kernel.mute("available_commands_update");
     await this.conversations.closeAll();
     await this.loader.stop();
     await this.#core.dispose();

@@ -68,6 +68,7 @@ export class Kernel {
   readonly #recent = new Map<string, number>();
   #makeContext: ((parts: { scope: Scope } & ContextChange) => Context) | undefined;
   #shutdownRequested = false;
+  #muted: Set<string> | undefined;
 
   constructor(options: KernelOptions) {
     this.#options = options;
@@ -100,7 +101,12 @@ export class Kernel {
   }
 
   send(frame: Frame): void {
-    this.#options.sink.send(frame);
+    if (this.#muted?.has(frame.type) !== true) this.#options.sink.send(frame);
+  }
+
+  /** Frames of these types are no longer sent: while everything is taken down they would tell of nothing but the end. */
+  mute(...types: string[]): void {
+    this.#muted = new Set(types);
   }
 
   /** Makes a context for code of `scope`. */
