@@ -18,6 +18,8 @@ export interface FakeOpenAIOptions {
   keyless?: boolean;
   /** What `/v1/models` lists. */
   models?: readonly string[];
+  /** Holds the answer of `/v1/models` back. */
+  listing?: Promise<unknown>;
   /** Field that carries reasoning text. */
   reasoningField?: "reasoning_content" | "reasoning";
   /** Refuses `max_tokens`, as the service's reasoning models do. */
@@ -148,15 +150,13 @@ function dialectOf(options: FakeOpenAIOptions): Dialect {
     other(request, response) {
       if (request.method !== "GET" || request.path !== "/v1/models") return false;
       const refused = keyMissing(request);
-      response.writeHead(refused ? 401 : 200, { "content-type": "application/json" });
-      response.end(
-        refused
-          ? errorBody("invalid_api_key", "Incorrect API key provided.")
-          : JSON.stringify({
-              object: "list",
-              data: (options.models ?? []).map((id) => ({ id, object: "model", created: 0, owned_by: "fake" })),
-            }),
-      );
+      const list = (options.models ?? []).map((id) => ({ id, object: "model", created: 0, owned_by: "fake" }));
+      void Promise.resolve(options.listing).then(() => {
+        response.writeHead(refused ? 401 : 200, { "content-type": "application/json" });
+        response.end(
+          refused ? errorBody("invalid_api_key", "Incorrect API key provided.") : JSON.stringify({ object: "list", data: list }),
+        );
+      });
       return true;
     },
 
