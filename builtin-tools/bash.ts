@@ -29,9 +29,8 @@ export default defineTool<Params>({
   params,
   async run(ctx, args) {
     const limit = clampTimeout(args.timeout);
-    const shell = ctx.use(Shell);
     const started = performance.now();
-    const ended = await shell.run({
+    const ended = await ctx.use(Shell).run({
       command: args.command,
       cwd: args.cwd === undefined ? ctx.cwd : resolvePath(ctx.cwd, args.cwd),
       env: args.env,
@@ -39,7 +38,7 @@ export default defineTool<Params>({
       signal: ctx.signal,
       // 002_…/000_…: bash runs in a terminal under plain rpc; rpc-ui disables it.
       pty: ctx.mode === "rpc",
-      artifactPath: () => shell.artifact(ctx.conversation.log, "bash"),
+      artifactPath: () => ctx.conversation.log.artifacts.create("bash"),
       onUpdate: (tail) => ctx.update(textResult(tail)),
     });
     return present(ended, { started, limit, requested: args.timeout });

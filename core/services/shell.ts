@@ -1,7 +1,6 @@
 // Running shell commands: own session and process group, whole-tree kill, bounded output. Shared by the bash tool, the RPC
 // command and background jobs. Implemented by extensions/shell.
 import { createToken } from "../kernel/services.ts";
-import type { SessionLog } from "../session/log.ts";
 
 export interface ShellRun {
   command: string;
@@ -45,11 +44,6 @@ export interface Shell {
   run(run: ShellRun): Promise<ShellResult>;
   /** Ends every run, TERM then KILL after 1 s, and what earlier runs left in the background. */
   killAll(): Promise<void>;
-  /**
-   * A new file name for the full output of a tool: `<n>.<name>.log` in the folder beside the session file, or in a temporary
-   * folder for sessions in memory. The folder is created; the file is not.
-   */
-  artifact(log: SessionLog, name: string): string;
 }
 
 export const Shell = createToken<Shell>("shell");

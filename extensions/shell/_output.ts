@@ -144,7 +144,7 @@ class OutputFile {
     try {
       const file = this.#path();
       await mkdir(dirname(file), { recursive: true });
-      const stream = createWriteStream(file, { flags: "wx", mode: 0o600 });
+      const stream = createWriteStream(file, { flags: "w", mode: 0o600 });
       await new Promise<void>((resolve, reject) => {
         stream.once("open", () => resolve());
         stream.once("error", reject);

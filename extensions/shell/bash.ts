@@ -67,7 +67,7 @@ export default defineCommand({
         timeoutMs: TIMEOUT_SECONDS * 1000,
         signal: AbortSignal.any([run.signal, ctx.signal, conversation.signal]),
         session: conversation.id,
-        artifactPath: () => shell.artifact(conversation.log, "bash"),
+        artifactPath: () => conversation.log.artifacts.create("bash"),
       });
       const answer = toResult(ended);
       record(conversation, { ...answer, command, excludeFromContext });

@@ -1,13 +1,12 @@
 // The Shell service: working directories that persist by key, waiting shells, and the end of everything at shutdown.
 import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   type Context,
   Credentials,
   defineService,
-  type SessionLog,
   Shell,
   type ShellResult,
   type ShellRun,
@@ -32,7 +31,6 @@ class BashShell implements Shell {
   readonly #launcher = new Launcher(this.#prefix);
   readonly #running = new Set<Running>();
   readonly #directories = new Map<string, { base: string; current: string }>();
-  readonly #artifacts = new Map<string, number>();
   #leftovers = false;
   #folder: string | undefined;
   #files = 0;
@@ -69,16 +67,6 @@ class BashShell implements Shell {
     if (!this.#leftovers) return;
     this.#leftovers = false;
     await killTree(undefined, this.#prefix, 500);
-  }
-
-  artifact(log: SessionLog, name: string): string {
-    const folder = log.file === undefined ? join(this.#temporaryFolder(), log.id) : log.file.replace(/\.jsonl$/, "");
-    if (folder === log.file) throw new ToolError(`Cannot keep output beside "${log.file}": the name does not end in .jsonl`);
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    let last = this.#artifacts.get(folder) ?? 0;
-    for (const file of readdirSync(folder)) last = Math.max(last, Number(/^(\d+)\./.exec(file)?.[1] ?? 0));
-    this.#artifacts.set(folder, last + 1);
-    return join(folder, `${last + 1}.${name}.log`);
   }
 
   async close(): Promise<void> {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { BashExecutionMessage, SlotDefinition, ToolContext, ToolDefinition, ToolResult } from "mortise/extension";
 import { FileLocks, Shell, z } from "mortise/extension";
 import { Scope } from "../../core/kernel/scope.ts";
+import { Artifacts } from "../../core/session/artifacts.ts";
 import fileLocks from "../../extensions/files/file-locks.ts";
 import { RpcRuns } from "../../extensions/shell/_rpc-runs.ts";
 import rpcRuns from "../../extensions/shell/rpc-runs.ts";
@@ -35,6 +36,7 @@ export function bench(options: BenchOptions = {}): Bench {
   const slots = new Map<string, unknown>();
   const updates: ToolResult[] = [];
   const recorded: BashExecutionMessage[] = [];
+  const artifacts = new Artifacts(undefined);
   const never = new AbortController();
   const slot = <T>(definition: SlotDefinition<T>) => ({
     get: () => (slots.has(definition.name) ? (slots.get(definition.name) as T) : definition.initial()),
@@ -57,7 +59,7 @@ export function bench(options: BenchOptions = {}): Bench {
       id: "c1",
       cwd,
       signal: never.signal,
-      log: { id: "c1", file: undefined },
+      log: { id: "c1", file: undefined, artifacts },
       slot,
       recordBash: (message: BashExecutionMessage) => void recorded.push(message),
       abort: async () => {},
@@ -94,6 +96,7 @@ export function bench(options: BenchOptions = {}): Bench {
     },
     async close() {
       await scope.dispose();
+      artifacts.close();
       rmSync(cwd, { recursive: true, force: true });
     },
   };

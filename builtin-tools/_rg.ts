@@ -1,0 +1,110 @@
+// Running ripgrep: no shell, every value behind `=` or `--`, so that none of them can become a flag. Records are handed over as
+// they come; the caller stops the search when it has enough.
+import { type ChildProcess, spawn } from "node:child_process";
+import { errorMessage, ToolError } from "mortise/extension";
+
+const TIMEOUT_MS = 30_000;
+/** A record beyond this (one endless line) is left out. */
+const MAX_RECORD = 4 * 1024 * 1024;
+/** 128 KiB is the limit of Linux for one argument; nobody searches for that much. */
+const MAX_ARGUMENT = 20_000;
+
+export interface RgOptions {
+  cwd: string;
+  signal: AbortSignal;
+  /** Byte that ends a record. */
+  separator: 0 | 10;
+  /** Return false to stop. */
+  onRecord(record: string): boolean;
+}
+
+export interface RgOutcome {
+  /** The caller has stopped it. */
+  stopped: boolean;
+  timedOut: boolean;
+  /** 0 found, 1 nothing found, 2 something went wrong; undefined when it was ended. */
+  code: number | undefined;
+  errors: string;
+  droppedRecords: number;
+}
+
+/** @throws {ToolError} when ripgrep is not there */
+export async function runRipgrep(args: readonly string[], options: RgOptions): Promise<RgOutcome> {
+  options.signal.throwIfAborted();
+  const child = await start(args, options.cwd);
+  const outcome: RgOutcome = { stopped: false, timedOut: false, code: undefined, errors: "", droppedRecords: 0 };
+  const timer = setTimeout(() => {
+    outcome.timedOut = true;
+    child.kill("SIGKILL");
+  }, TIMEOUT_MS);
+  const onAbort = () => child.kill("SIGKILL");
+  options.signal.addEventListener("abort", onAbort, { once: true });
+  child.stderr?.on("data", (chunk: Buffer) => {
+    if (outcome.errors.length < 4000) outcome.errors += chunk.toString();
+  });
+  try {
+    await readRecords(child, options, outcome);
+    if (!outcome.stopped) outcome.code = await exitCode(child);
+  } finally {
+    clearTimeout(timer);
+    options.signal.removeEventListener("abort", onAbort);
+    child.kill("SIGKILL");
+  }
+  options.signal.throwIfAborted();
+  return outcome;
+}
+
+/** A value for the command line. @throws {ToolError} when no program could take it */
+export function argument(value: string, name: string): string {
+  if (value.includes("\0")) throw new ToolError(`Cannot search: ${name} holds a NUL character`);
+  if (value.length > MAX_ARGUMENT) {
+    throw new ToolError(`Cannot search: ${name} is ${value.length} characters long; at most ${MAX_ARGUMENT} are possible`);
+  }
+  return value;
+}
+
+async function start(args: readonly string[], cwd: string): Promise<ChildProcess> {
+  const program = await import("@vscode/ripgrep").then(
+    ({ rgPath }) => rgPath,
+    (error: unknown) => {
+      throw new ToolError(`Cannot search: ripgrep is not installed (${errorMessage(error)})`, { cause: error });
+    },
+  );
+  const child = spawn(program, ["--no-config", ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  await new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", (error) => reject(new ToolError(`Cannot search: ${errorMessage(error)}`, { cause: error })));
+  });
+  return child;
+}
+
+async function readRecords(child: ChildProcess, options: RgOptions, outcome: RgOutcome): Promise<void> {
+  let parts: Buffer[] = [];
+  let size = 0;
+  for await (const data of child.stdout ?? []) {
+    const chunk = Buffer.from(data);
+    let at = 0;
+    for (let end = chunk.indexOf(options.separator); end >= 0; end = chunk.indexOf(options.separator, at)) {
+      size += end - at;
+      if (size > MAX_RECORD) outcome.droppedRecords++;
+      else {
+        parts.push(chunk.subarray(at, end));
+        if (!options.onRecord(Buffer.concat(parts).toString())) {
+          outcome.stopped = true;
+          return;
+        }
+      }
+      parts = [];
+      size = 0;
+      at = end + 1;
+    }
+    size += chunk.length - at;
+    if (size <= MAX_RECORD) parts.push(chunk.subarray(at));
+    else parts = [];
+  }
+}
+
+function exitCode(child: ChildProcess): Promise<number | undefined> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child.exitCode ?? undefined);
+  return new Promise((resolve) => child.once("exit", (code) => resolve(code ?? undefined)));
+}

@@ -1,0 +1,27 @@
+// Where grep, find and ls look.
+import type { Stats } from "node:fs";
+import { type ToolContext, ToolError, Uris } from "mortise/extension";
+import { statPath } from "./_open.ts";
+import { resolvePath, shownPath } from "./_path.ts";
+
+/** @throws {ToolError} for URLs, which have no folders to search, and for paths that do not exist */
+export async function searchPath(
+  ctx: ToolContext,
+  argument: string,
+  tool: string,
+): Promise<{ path: string; shown: string; stats: Stats }> {
+  const scheme = ctx.tryUse(Uris)?.schemeOf(argument) ?? /^([a-z][a-z0-9+.-]+):\/\//i.exec(argument)?.[1]?.toLowerCase();
+  if (scheme !== undefined && scheme !== "file") {
+    throw new ToolError(
+      `Cannot use "${argument}": ${tool} looks at files and directories only; ${scheme}:// URLs can be read with read`,
+    );
+  }
+  const path = resolvePath(ctx.cwd, argument);
+  const shown = shownPath(ctx.cwd, path);
+  return { path, shown, stats: await statPath(path, shown) };
+}
+
+/** Leaves the repository's own data out, unless it was asked for. */
+export function withoutGit(path: string): string[] {
+  return path.split("/").includes(".git") ? [] : ["--glob=!**/.git"];
+}

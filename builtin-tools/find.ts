@@ -1,0 +1,120 @@
+import { basename, relative } from "node:path";
+import { defineTool, ToolError, type ToolResult, textResult, truncateHead, z } from "mortise/extension";
+import picomatch from "picomatch";
+import { shownPath } from "./_path.ts";
+import { argument, runRipgrep } from "./_rg.ts";
+import { searchPath, withoutGit } from "./_search-path.ts";
+
+const LIMIT = 1000;
+/** More wildcards in one name make a regular expression take for ever on some names. */
+const MAX_STARS = 4;
+
+const params = z.object({
+  pattern: z
+    .string()
+    .min(1)
+    .describe("Glob: a name such as *.ts finds it at any depth, a path such as src/**/*.ts from the directory on"),
+  path: z.string().optional().describe("Directory to look in; the session's directory by default"),
+  limit: z.number().int().min(1).max(10_000).optional().describe(`Entries to give, ${LIMIT} by default`),
+  skip: z.number().int().min(0).optional().describe("Entries to pass over, to go on after a limit"),
+});
+type Params = z.infer<typeof params>;
+
+export default defineTool<Params>({
+  name: "find",
+  description:
+    "Find files and directories by glob. Gives paths sorted by name, directories with a / at the end. Hidden files are found, files ignored by .gitignore and empty directories are not.",
+  promptSnippet: "Find files by name",
+  params,
+  async run(ctx, args) {
+    const { path, shown, stats } = await searchPath(ctx, args.path ?? ".", "find");
+    if (!stats.isDirectory()) throw new ToolError(`Cannot look in ${shown}: it is not a directory`);
+    const matches = matcher(args.pattern);
+    const found = new Found(args);
+    const offer = (file: string, directory: boolean) => {
+      const inside = relative(path, file);
+      return !matches(inside) || found.add(`${shownPath(ctx.cwd, file)}${directory ? "/" : ""}`);
+    };
+    const seen = new Set<string>();
+    const outcome = await runRipgrep(
+      ["--files", "--null", "--hidden", "--no-require-git", "--sort=path", ...withoutGit(path), "--", path],
+      {
+        cwd: path,
+        signal: ctx.signal,
+        separator: 0,
+        onRecord: (file) => {
+          // ripgrep lists files only: a directory is met with its first file.
+          for (let end = file.indexOf("/", path.length + 1); end >= 0; end = file.indexOf("/", end + 1)) {
+            const directory = file.slice(0, end);
+            if (seen.has(directory)) continue;
+            seen.add(directory);
+            if (!offer(directory, true)) return false;
+          }
+          return offer(file, false);
+        },
+      },
+    );
+    return present(found, args, outcome.timedOut);
+  },
+});
+
+class Found {
+  readonly paths: string[] = [];
+  limitReached = false;
+  readonly #limit: number;
+  #skip: number;
+
+  constructor(args: Params) {
+    this.#limit = args.limit ?? LIMIT;
+    this.#skip = args.skip ?? 0;
+  }
+
+  /** False when there is one more than wanted. */
+  add(path: string): boolean {
+    if (this.#skip > 0) {
+      this.#skip--;
+      return true;
+    }
+    if (this.paths.length === this.#limit) {
+      this.limitReached = true;
+      return false;
+    }
+    this.paths.push(path);
+    return true;
+  }
+}
+
+/** Matches a path relative to the directory. Without a slash in the pattern the last name decides. */
+function matcher(pattern: string): (path: string) => boolean {
+  const glob = argument(pattern, "pattern")
+    .replace(/^(?:\.?\/)+/, "")
+    .replace(/\/+$/, "");
+  for (const segment of glob.split("/")) {
+    if ((segment.replaceAll("**", "*").match(/\*/g)?.length ?? 0) > MAX_STARS) {
+      throw new ToolError(`Cannot search for "${pattern}": at most ${MAX_STARS} * in one name are possible`);
+    }
+  }
+  if (glob === "") return () => true;
+  try {
+    const match = picomatch(glob, { dot: true, noextglob: true, nonegate: true });
+    return glob.includes("/") ? (path) => match(path) : (path) => match(basename(path));
+  } catch (error) {
+    throw new ToolError(`Cannot search for "${pattern}": it is not a valid glob`, { cause: error });
+  }
+}
+
+function present(found: Found, args: Params, timedOut: boolean): ToolResult {
+  const truncation = truncateHead(found.paths.join("\n"), { maxLines: 10_000 });
+  const skip = args.skip ?? 0;
+  const shown = truncation.truncated ? truncation.outputLines : found.paths.length;
+  const notes: string[] = [];
+  if (found.limitReached || truncation.truncated)
+    notes.push(`${shown} entries shown, there are more; continue with skip=${skip + shown} or narrow the pattern`);
+  if (timedOut) notes.push("The search was ended after 30 s and is incomplete; narrow it");
+  const body = found.paths.length > 0 ? truncation.content : skip > 0 ? "No more entries" : `Nothing matches ${args.pattern}`;
+  return textResult([body, ...notes.map((note) => `[${note}]`)].join("\n"), {
+    fileCount: shown,
+    ...(found.limitReached ? { resultLimitReached: found.paths.length } : {}),
+    ...(truncation.truncated ? { truncation } : {}),
+  });
+}
