@@ -7,13 +7,16 @@ import {
   defineService,
   type ExtensionDefinition,
   Launch,
+  type Selection,
   type SettingDefinition,
   Settings,
 } from "mortise/extension";
+import { Conversation } from "../../../core/agent/conversation.ts";
 import { type AnyDefinition, isExtension, type SetupScope } from "../../../core/kernel/definition.ts";
 import { Kernel } from "../../../core/kernel/kernel.ts";
 import type { Entry } from "../../../core/kernel/registry.ts";
 import { type Origin, Scope } from "../../../core/kernel/scope.ts";
+import { SessionLog } from "../../../core/session/log.ts";
 import type { Frame } from "../../../protocol/frame.ts";
 
 export type Unit = AnyDefinition | ExtensionDefinition | readonly (AnyDefinition | ExtensionDefinition)[];
@@ -28,6 +31,7 @@ export class Bench {
   readonly ctx: Context;
   readonly #scopes: Scope[] = [];
   readonly #waiting = new Set<() => void>();
+  #requests = 1;
   conversation: unknown;
 
   constructor(root: string) {
@@ -43,7 +47,10 @@ export class Bench {
           this.frames.push(frame);
           for (const check of [...this.#waiting]) check();
         },
-        sendText: (json) => void this.frames.push(JSON.parse(json)),
+        sendText: (json) => {
+          this.frames.push(JSON.parse(json));
+          for (const check of [...this.#waiting]) check();
+        },
       },
       log: { debug: log, info: log, warn: log, error: log },
       validateResults: true,
@@ -53,7 +60,13 @@ export class Bench {
         return this.tryUse(Settings)?.get(setting) ?? setting.default;
       },
     };
-    this.kernel.contextExtensions["conversation"] = { get: () => this.conversation };
+    const current = () => this.conversation;
+    this.kernel.contextExtensions["conversation"] = {
+      get(this: Context) {
+        return this.locals.conversation ?? current();
+      },
+    };
+    this.kernel.dispatcher.open();
     this.ctx = this.kernel.createContext(this.#scope("test", "builtin"));
   }
 
@@ -71,6 +84,36 @@ export class Bench {
     const launch: Launch = { home: this.home, cwd: this.cwd, options, env };
     this.ctx.add(defineService(Launch, { create: () => launch }));
     return this;
+  }
+
+  /** Attaches a real conversation with a log in memory. */
+  converse(selection: Partial<Selection> = {}): Conversation {
+    const core = this.#scope("mortise", "builtin");
+    const log = SessionLog.create({ cwd: this.cwd, sessionsDir: undefined });
+    const conversation = new Conversation({
+      env: {
+        registry: this.kernel.registry,
+        launch: {},
+        context: (scope, change) => this.kernel.createContext(scope ?? core, change),
+        sendFrame: (frame) => this.kernel.send(frame),
+        congested: () => false,
+        onDrain: () => () => {},
+        reportError: (owner, event, error) => this.kernel.reportError({ owner, event, error }),
+        now: () => Date.now(),
+      },
+      log,
+      selection: { model: undefined, thinkingLevel: "off", ...selection },
+    });
+    conversation.setAttached(true);
+    this.conversation = conversation;
+    return conversation;
+  }
+
+  /** Sends a command and gives its response; frames sent meanwhile are in `frames`. */
+  async request(type: string, params: Record<string, unknown> = {}): Promise<Frame> {
+    const id = `q${this.#requests++}`;
+    this.kernel.dispatcher.line(JSON.stringify({ id, type, ...params }));
+    return this.frame("response", (frame) => frame["id"] === id);
   }
 
   /** Loads units as one batch; the returned function unloads them. */
