@@ -1,0 +1,257 @@
+// Lifecycle events and actions of the pi object.
+import { describe, expect, it } from "vitest";
+import type { TestDaemon } from "../../../core/testing.ts";
+import { answerOf, errors, notices, start } from "./_start.ts";
+
+async function withUnit<T>(
+  text: string,
+  use: (daemon: TestDaemon) => Promise<T>,
+  units: Record<string, string> = {},
+): Promise<T> {
+  const daemon = await start({ "unit.ts": text, ...units });
+  try {
+    return await use(daemon);
+  } finally {
+    await daemon.stop();
+  }
+}
+
+describe("loading", () => {
+  it("actions are refused while the extension loads, with what to do instead", async () => {
+    await withUnit(`export default function (pi) { pi.sendUserMessage("too early"); }`, async (daemon) => {
+      expect(errors(daemon)).toEqual([
+        expect.objectContaining({
+          error: expect.stringContaining("sendUserMessage cannot be used while the extension loads; use it in session_start"),
+        }),
+      ]);
+    });
+  });
+
+  it("every method works detached, also after an await in an async factory", async () => {
+    const text = `
+      export default async function ({ on, registerCommand, registerFlag, getFlag, events, exec, getActiveTools, getAllTools, getThinkingLevel }) {
+        await Promise.resolve();
+        registerFlag("loud", { type: "boolean", default: true });
+        on("session_start", async (_event, { ui }) => {
+          const { notify } = ui;
+          notify(["start", getFlag("loud"), getFlag("other"), getActiveTools().includes("bash"), getAllTools().some((tool) => tool.name === "bash" && tool.parameters.type === "object"), getThinkingLevel()].join());
+        });
+        registerCommand("run", { handler: async (args, ctx) => {
+          const done = await exec("sh", ["-c", "echo out; echo err >&2; exit 3"]);
+          ctx.ui.notify(JSON.stringify(done));
+        } });
+      }`;
+    await withUnit(text, async (daemon) => {
+      expect(notices(daemon)[0]).toBe("start,true,,true,true,off");
+      await daemon.prompt("/run");
+      await daemon.next((frame) => String(frame["message"]).includes("stdout"), { after: 0 });
+      expect(JSON.parse(notices(daemon)[1] ?? "")).toEqual({ stdout: "out\n", stderr: "err\n", code: 3, killed: false });
+    });
+  });
+});
+
+describe("before_agent_start, context and requests", () => {
+  const text = `
+    export default function (pi) {
+      const seen = [];
+      pi.on("before_agent_start", (event, ctx) => {
+        seen.push(event.prompt, ctx.getSystemPrompt() === event.systemPrompt, event.systemPrompt.includes("PIRATE"));
+        if (!event.prompt.includes("pirate")) return;
+        return { systemPrompt: event.systemPrompt + "\\n\\nPIRATE", message: { customType: "note", content: "Ahoy", display: false } };
+      });
+      pi.on("context", (event) => ({
+        messages: event.messages.map((message) => message.role === "user" ? { ...message, content: [{ type: "text", text: "CHANGED" }] } : message),
+      }));
+      pi.on("before_provider_request", (event) => { seen.push(event.payload.systemPrompt.some((block) => block.includes("PIRATE"))); });
+      pi.on("after_provider_response", (event) => { seen.push(event.status); });
+      pi.registerCommand("seen", { handler: async (_args, ctx) => { ctx.ui.notify(JSON.stringify(seen)); } });
+    }`;
+
+  it("agent-semantics §12 item 65: prompt changes hold for one run; messages are added; context changes are not stored", async () => {
+    await withUnit(text, async (daemon) => {
+      const first = await daemon.prompt("be a pirate");
+      // The offline model repeats the last user text, which the added message is for a model.
+      expect(answerOf(first)).toBe("Ahoy");
+      expect(answerOf(await daemon.prompt("be plain"))).toBe("CHANGED");
+      const from = daemon.frames.length;
+      await daemon.prompt("/seen");
+      const notice = await daemon.next((frame) => frame["method"] === "notify", { after: from });
+      expect(JSON.parse(String(notice["message"]))).toEqual([
+        "be a pirate",
+        true,
+        false,
+        true,
+        200,
+        "be plain",
+        true,
+        false,
+        false,
+        200,
+      ]);
+      const { messages } = (await daemon.ask("get_messages")) as { messages: { role: string; content: unknown }[] };
+      expect(messages.map((message) => message.role)).toEqual(["user", "custom", "assistant", "user", "assistant"]);
+      expect(JSON.stringify(messages[0])).toContain("be a pirate");
+      expect(errors(daemon)).toEqual([]);
+    });
+  });
+});
+
+describe("messages", () => {
+  const text = `
+    export default function (pi) {
+      pi.registerCommand("ask", { handler: async (args) => { pi.sendUserMessage(args || "from the command"); } });
+      pi.registerCommand("note", { handler: async (args) => { pi.sendMessage({ customType: "note", content: args, display: true }, { triggerTurn: args === "go" }); } });
+      pi.registerCommand("quiet", { handler: async () => {} });
+      pi.registerCommand("broken", { handler: async () => { throw new Error("Cannot do that"); } });
+      pi.on("turn_start", (event) => { if (event.turnIndex === 0) pi.sendUserMessage("steered in", {}); }) ;
+    }`;
+
+  it("agent-semantics §12 item 12: a command that sends a user message starts a turn and reports no local-only end", async () => {
+    await withUnit(text.replace(/pi\.on.*\n/, ""), async (daemon) => {
+      const frames = await daemon.prompt("/ask hello there");
+      expect(answerOf(frames)).toContain("hello there");
+      const own = frames.filter(
+        (frame) =>
+          frame["agentInvoked"] === false || (frame["data"] as { agentInvoked?: boolean } | undefined)?.agentInvoked === false,
+      );
+      expect(own).toEqual([]);
+      const quiet = await daemon.prompt("/quiet");
+      expect(quiet.some((frame) => frame.type === "prompt_result" && frame["agentInvoked"] === false)).toBe(true);
+    });
+  });
+
+  it("agent-semantics §12 item 14: a message without delivery mode during streaming steers instead of failing", async () => {
+    await withUnit(text, async (daemon) => {
+      await daemon.prompt("first");
+      await daemon.ask("get_state");
+      const { messages } = (await daemon.ask("get_messages")) as { messages: { role: string; content: unknown }[] };
+      expect(messages.filter((message) => message.role === "user").length).toBeGreaterThanOrEqual(2);
+      expect(JSON.stringify(messages)).toContain("steered in");
+      expect(errors(daemon)).toEqual([]);
+    });
+  });
+
+  it("sendMessage stores a custom message and starts a turn only when asked", async () => {
+    await withUnit(text.replace(/pi\.on.*\n/, ""), async (daemon) => {
+      const silent = await daemon.prompt("/note silent");
+      expect(silent.some((frame) => frame.type === "agent_start")).toBe(false);
+      const frames = await daemon.prompt("/note go");
+      expect(frames.some((frame) => frame.type === "agent_start")).toBe(true);
+    });
+  });
+
+  it("a failing command is reported and counts as handled", async () => {
+    await withUnit(text.replace(/pi\.on.*\n/, ""), async (daemon) => {
+      const frames = await daemon.prompt("/broken");
+      expect(frames.some((frame) => frame.type === "agent_start")).toBe(false);
+      expect(errors(daemon)).toEqual([expect.objectContaining({ event: "command:broken", error: "Cannot do that" })]);
+    });
+  });
+});
+
+describe("sessions", () => {
+  const text = `
+    export default function (pi) {
+      const log = [];
+      let cancel = false;
+      const names = ["session_start", "session_before_switch", "session_before_fork", "session_shutdown", "agent_settled"];
+      for (const name of names) pi.on(name, (event) => { log.push(name + ":" + (event.reason ?? "")); if (cancel && name.includes("before")) return { cancel: true }; });
+      pi.registerCommand("cancel", { handler: async (args) => { cancel = args === "on"; } });
+      pi.registerCommand("log", { handler: async (_args, ctx) => { ctx.ui.notify(log.join(" ")); } });
+      pi.registerCommand("fresh", { handler: async (_args, ctx) => {
+        await ctx.waitForIdle();
+        const { cancelled } = await ctx.newSession({
+          setup: async (manager) => { manager.appendCustomEntry("seed", { from: "setup" }); },
+          withSession: async (next) => { next.ui.notify("in " + next.sessionManager.getEntries().filter((entry) => entry.customType === "seed").length); },
+        });
+        log.push("fresh:" + cancelled);
+      } });
+      pi.registerCommand("mark", { handler: async (args, ctx) => { pi.setLabel(ctx.sessionManager.getLeafId(), args); } });
+      pi.registerCommand("tree", { handler: async (_args, ctx) => {
+        const [first] = ctx.sessionManager.getBranch().filter((entry) => entry.type === "message");
+        await ctx.navigateTree(first.id);
+        ctx.ui.notify("labels " + ctx.sessionManager.getEntries().map((entry) => ctx.sessionManager.getLabel(entry.id)).filter(Boolean).join() + " branch " + ctx.sessionManager.getBranch().filter((entry) => entry.type === "message").length);
+      } });
+    }`;
+  const lastNotice = async (daemon: TestDaemon, command: string) => {
+    const from = daemon.frames.length;
+    await daemon.prompt(command);
+    return String((await daemon.next((frame) => frame["method"] === "notify", { after: from }))["message"]);
+  };
+
+  it("a new session starts again, and a handler may keep the old one", async () => {
+    await withUnit(text, async (daemon) => {
+      await daemon.prompt("hello");
+      const before = (await daemon.ask("get_state"))["sessionId"];
+      await daemon.prompt("/cancel on");
+      expect(await daemon.ask("new_session")).toEqual({ cancelled: true });
+      expect((await daemon.ask("get_state"))["sessionId"]).toBe(before);
+      await daemon.prompt("/cancel off");
+      expect(await daemon.ask("new_session")).toEqual({ cancelled: false });
+      expect((await daemon.ask("get_state"))["sessionId"]).not.toBe(before);
+      expect(await lastNotice(daemon, "/log")).toBe(
+        "session_start:startup agent_settled: session_before_switch:new session_before_switch:new session_start:new",
+      );
+      expect(errors(daemon)).toEqual([]);
+    });
+  });
+
+  it("a command may make a session, fill it and go on in it", async () => {
+    await withUnit(text, async (daemon) => {
+      await daemon.prompt("hello");
+      expect(await lastNotice(daemon, "/fresh")).toBe("in 1");
+      expect(await lastNotice(daemon, "/log")).toContain("session_start:new");
+      expect(errors(daemon)).toEqual([]);
+    });
+  });
+
+  it("labels and moving in the tree", async () => {
+    await withUnit(text, async (daemon) => {
+      await daemon.prompt("one");
+      await daemon.prompt("/mark here");
+      expect(await lastNotice(daemon, "/tree")).toBe("labels here branch 1");
+      const { messages } = (await daemon.ask("get_messages")) as { messages: unknown[] };
+      expect(messages).toHaveLength(1);
+    });
+  });
+
+  it("session_shutdown hears of the daemon's end while its session is still there", async () => {
+    const daemon = await start({
+      "unit.ts": `export default function (pi) {
+        pi.on("session_shutdown", (event, ctx) => { ctx.ui.notify(event.reason + " " + ctx.sessionManager.getEntries().length); });
+      }`,
+    });
+    const { frames } = daemon;
+    await daemon.prompt("hello");
+    await daemon.stop();
+    const last = frames.filter((frame) => frame["method"] === "notify");
+    expect(last.map((frame) => frame["message"])).toEqual([expect.stringMatching(/^quit [1-9]\d*$/)]);
+  });
+
+  it("agent-semantics §12 item 59: hanging session_shutdown handlers share one short budget", async () => {
+    const hanging = `export default function (pi) { pi.on("session_shutdown", () => new Promise(() => {})); }`;
+    const daemon = await start({ "a.ts": hanging, "b.ts": hanging, "c.ts": hanging });
+    const started = performance.now();
+    await daemon.stop();
+    expect(performance.now() - started).toBeLessThan(4000);
+  });
+});
+
+describe("user_bash", () => {
+  it("a handler may answer the host's command or run it elsewhere; the record is kept", async () => {
+    const text = `
+      export default function (pi) {
+        pi.on("user_bash", (event) => {
+          if (event.command === "fake") return { result: { output: "made up", exitCode: 0, cancelled: false, truncated: false } };
+          if (event.command === "remote") return { operations: { exec: async (command, cwd, { onData }) => { onData(Buffer.from("ran " + command)); return { exitCode: 5 }; } } };
+        });
+      }`;
+    await withUnit(text, async (daemon) => {
+      expect(await daemon.ask("bash", { command: "fake" })).toMatchObject({ output: "made up", exitCode: 0, totalLines: 1 });
+      expect(await daemon.ask("bash", { command: "remote" })).toMatchObject({ output: "ran remote", exitCode: 5 });
+      expect(await daemon.ask("bash", { command: "echo real" })).toMatchObject({ output: expect.stringContaining("real") });
+      const { messages } = (await daemon.ask("get_messages")) as { messages: { role: string; command?: string }[] };
+      expect(messages.map((message) => message.command)).toEqual(["fake", "remote", "echo real"]);
+    });
+  });
+});
