@@ -1,5 +1,6 @@
 // One request to the model: context, system prompt, tools and credential as they are now, then the stream. Never throws.
 import type { AgentMessage } from "../../protocol/message.ts";
+import { runCall } from "../kernel/attribution.ts";
 import { errorMessage, ProviderError } from "../kernel/errors.ts";
 import { Models } from "../services/models.ts";
 import { repairForProvider } from "../session/repair.ts";
@@ -8,7 +9,7 @@ import { messageStart, messageUpdate } from "./events.ts";
 import { contextBuilding, providerRequest } from "./hook-points.ts";
 import type { ProviderRequest } from "./provider.ts";
 import { askHandlers, type Run } from "./run.ts";
-import { abortReason, type StreamResult, streamAnswer } from "./stream.ts";
+import { abortReason, type StreamPort, type StreamResult, streamAnswer } from "./stream.ts";
 import { untilAborted } from "./until-aborted.ts";
 
 export type ModelAnswer = StreamResult;
@@ -31,20 +32,19 @@ export async function askModel(run: Run): Promise<ModelAnswer> {
     const release = provider.scope.lease();
     try {
       const ctx = run.ctx.derive({ scope: provider.scope, signal });
-      return await streamAnswer(
-        {
-          model,
-          signal,
-          now: () => conversation.now(),
-          mode: () => conversation.messageUpdates,
-          congested: () => conversation.isAttached && conversation.env.congested(),
-          onDrain: (listener) => conversation.env.onDrain(listener),
-          messageStart: (message) => conversation.emit(messageStart, { message }),
-          messageUpdate: (message, event) =>
-            conversation.emitRaw({ type: messageUpdate.name, message, assistantMessageEvent: event }),
-        },
-        () => provider.definition.stream(request, ctx),
-      );
+      const port: StreamPort = {
+        model,
+        signal,
+        now: () => conversation.now(),
+        mode: () => conversation.messageUpdates,
+        congested: () => conversation.isAttached && conversation.env.congested(),
+        onDrain: (listener) => conversation.env.onDrain(listener),
+        messageStart: (message) => conversation.emit(messageStart, { message }),
+        messageUpdate: (message, event) =>
+          conversation.emitRaw({ type: messageUpdate.name, message, assistantMessageEvent: event }),
+      };
+      const call = { scope: provider.scope, locals: { conversation }, invocation: run.ctx.invocation };
+      return await runCall(call, () => streamAnswer(port, () => provider.definition.stream(request, ctx)));
     } finally {
       release();
     }

@@ -75,3 +75,18 @@ function usedTokens(message: AssistantMessage): number {
   const { input, output, cacheRead, cacheWrite, totalTokens } = message.usage;
   return totalTokens > 0 ? totalTokens : input + output + cacheRead + cacheWrite;
 }
+
+/** `contextUsage`, computed again only when messages or window changed: hosts ask often. */
+export class UsageMeter {
+  #known: { last: AgentMessage | undefined; length: number; window: number | undefined; value: ContextUsage } | undefined;
+
+  read(messages: readonly AgentMessage[], window: number | undefined): ContextUsage {
+    const last = messages.at(-1);
+    const known = this.#known;
+    if (known !== undefined && known.last === last && known.length === messages.length && known.window === window)
+      return known.value;
+    const value = contextUsage(messages, window);
+    this.#known = { last, length: messages.length, window, value };
+    return value;
+  }
+}

@@ -1,8 +1,7 @@
 // A conversation: log, queues, selection and the work at hand, behind the handle that extensions see. It runs one piece of
 // work at a time; what arrives meanwhile waits in a queue. Nothing here decides policy: hooks do.
-import type { InputContent, TextContent } from "../../protocol/content.ts";
 import type { Frame } from "../../protocol/frame.ts";
-import type { AgentMessage, AssistantMessage, BashExecutionMessage, CustomMessage, UserMessage } from "../../protocol/message.ts";
+import type { AgentMessage, AssistantMessage, BashExecutionMessage } from "../../protocol/message.ts";
 import { runDetached } from "../kernel/attribution.ts";
 import type { Context, Invocation } from "../kernel/context.ts";
 import { type FrameDefinition, frameOf } from "../kernel/definition.ts";
@@ -10,7 +9,7 @@ import { CommandError, errorMessage } from "../kernel/errors.ts";
 import { Models, type ResolvedKey } from "../services/models.ts";
 import type { SessionLog } from "../session/log.ts";
 import { NO_MODEL } from "./ask.ts";
-import { contextUsage } from "./context-usage.ts";
+import { UsageMeter } from "./context-usage.ts";
 import type {
   ContextUsage,
   ConversationHandle,
@@ -25,7 +24,9 @@ import type {
 import type { AgentEnvironment } from "./environment.ts";
 import { agentEnd, messageEnd, messageStart, notice } from "./events.ts";
 import { FrameOut } from "./frame-out.ts";
-import { aborting, input } from "./hook-points.ts";
+import { aborting } from "./hook-points.ts";
+import { type Input, Intake } from "./intake.ts";
+import { Journal } from "./journal.ts";
 import { runAgent } from "./loop.ts";
 import type { ToolSchema } from "./provider.ts";
 import { MessageQueue } from "./queue.ts";
@@ -34,7 +35,7 @@ import type { Slot, SlotDefinition } from "./slot.ts";
 import { SlotStore } from "./slots.ts";
 import { renderSystemPrompt } from "./system-prompt.ts";
 import { ToolSet } from "./tool-set.ts";
-import { abortError, submissionOf, Work } from "./work.ts";
+import { abortError, RetryWait, refused, submissionOf, Work } from "./work.ts";
 
 /** `abort` frees its caller after this time, whatever still unwinds. */
 const ABORT_LIMIT_MS = 2000;
@@ -49,12 +50,6 @@ export interface ConversationOptions {
   readonly systemPrompt?: readonly string[] | undefined;
 }
 
-interface Held {
-  readonly text: string | InputContent[];
-  readonly options: SubmitOptions;
-  readonly start: (submission: Submission) => void;
-}
-
 export class Conversation implements RunConversation {
   readonly env: AgentEnvironment;
   readonly log: SessionLog;
@@ -65,21 +60,17 @@ export class Conversation implements RunConversation {
   readonly #closed = new AbortController();
   readonly #out: FrameOut;
   readonly #slots: SlotStore;
+  readonly #intake: Intake;
+  readonly #journal: Journal;
+  readonly #usage = new UsageMeter();
+  readonly #retryWait = new RetryWait();
   readonly #fixedPrompt: readonly string[] | undefined;
   readonly #selection: Selection;
   #work: Work | undefined;
   #idle: (() => void)[] = [];
   #taken: { by: TakenBy; controller: AbortController; released: Promise<void> } | undefined;
   #compactions = 0;
-  /** Prompts that came while the conversation was taken. */
-  #held: Held[] = [];
-  #records: BashExecutionMessage[] = [];
-  #retryWait: AbortController | undefined;
-  /** Keeps queued input in order while handlers look at it. */
-  #inputTail: Promise<void> | undefined;
   #prompt: { version: number; blocks: Promise<string[]> } | undefined;
-  #usage: { last: AgentMessage | undefined; length: number; window: number | undefined; value: ContextUsage } | undefined;
-  #logFailed = false;
 
   constructor(options: ConversationOptions) {
     this.env = options.env;
@@ -89,6 +80,19 @@ export class Conversation implements RunConversation {
     this.#selection = { ...options.selection };
     this.#out = new FrameOut(this.env, this, () => this.context());
     this.#slots = new SlotStore(this.log, (name, error) => this.env.reportError("mortise", `slot ${name}`, error));
+    this.#intake = new Intake({
+      conversation: this,
+      context: (change) => this.context(change),
+      now: () => this.now(),
+      queue: (kind, message) => {
+        this.inbox.add(kind, message);
+        this.#wake();
+      },
+    });
+    this.#journal = new Journal(this.log, (error) => {
+      if (this.signal.aborted) return;
+      this.emit(notice, { level: "error", message: errorMessage(error), source: "session-persistence" });
+    });
     this.tools = new ToolSet({ ctx: () => this.context(), isSubagent: this.isSubagent, active: options.activeTools });
   }
 
@@ -139,111 +143,48 @@ export class Conversation implements RunConversation {
 
   // --- what comes in -------------------------------------------------------------------------------------------------
 
-  submit(text: string | InputContent[], options: SubmitOptions = {}): Submission {
+  submit(text: Input, options: SubmitOptions = {}): Submission {
     if (options.attribution !== "agent") this.inbox.followUpsParked = false;
-    if (this.signal.aborted) return refused(new CommandError("The conversation is closed", "not_found"));
-    if (this.#taken !== undefined && options.delivery === undefined) return this.#hold(text, options);
-    if (options.delivery !== undefined && (this.isStreaming || this.#taken !== undefined))
-      return this.#enqueue(text, options, options.delivery);
-    if (this.isStreaming) return refused(new CommandError(BUSY, "busy"));
+    if (this.signal.aborted) return refused(closedError());
+    const busy = this.isStreaming || this.#taken !== undefined;
+    if (busy && options.delivery !== undefined) return this.#intake.enqueue(text, options, options.delivery);
+    if (this.#taken !== undefined) return this.#intake.hold(text, options);
+    if (busy) return refused(new CommandError(BUSY, "busy"));
     return this.#begin(async () => {
-      const taken = await this.#input(text, options, "prompt");
-      return taken === undefined ? undefined : [userMessage(taken, options, this.now(), false)];
+      const message = await this.#intake.message(text, options, "prompt");
+      return message && [message];
     }, options.invocation);
   }
 
-  submitCustom: ConversationHandle["submitCustom"] = (message, options = {}) => {
-    const full: AgentMessage =
-      "role" in message ? message : ({ role: "custom", ...message, timestamp: this.now() } satisfies CustomMessage);
-    if (this.signal.aborted) return refused(new CommandError("The conversation is closed", "not_found"));
+  submitCustom(
+    message: Parameters<ConversationHandle["submitCustom"]>[0],
+    options: Parameters<ConversationHandle["submitCustom"]>[1] = {},
+  ): Submission {
+    if (this.signal.aborted) return refused(closedError());
+    const full: AgentMessage = "role" in message ? message : { role: "custom", ...message, timestamp: this.now() };
     if (options.delivery === "nextTurn") {
       this.inbox.add("nextTurn", full);
-      return submissionOf(Promise.resolve());
+      return submissionOf(Promise.resolve("queued"));
     }
     const wakes = options.triggerTurn === true;
     if (this.isStreaming || this.#taken !== undefined) {
       this.inbox.add(options.delivery === "followUp" ? "followUp" : "steering", full);
       if (wakes && options.invocation !== undefined) options.invocation.agentInvoked = true;
-      return submissionOf(Promise.resolve());
+      return submissionOf(Promise.resolve("queued"));
     }
     if (wakes) return this.#begin(async () => [full], options.invocation);
     this.store(full);
-    return submissionOf(Promise.resolve(), "handled");
-  };
+    return submissionOf(Promise.resolve("handled"));
+  }
 
   continue(options: { invocation?: Invocation | undefined } = {}): Submission {
-    if (this.signal.aborted) return refused(new CommandError("The conversation is closed", "not_found"));
+    if (this.signal.aborted) return refused(closedError());
     if (this.isStreaming || this.#taken !== undefined) return refused(new CommandError(BUSY, "busy"));
     const last = this.messages.at(-1);
-    if (
-      !this.inbox.wakes &&
-      (last === undefined || (last.role === "assistant" && last.stopReason !== "error" && last.stopReason !== "aborted"))
-    ) {
-      return refused(new CommandError("No messages to continue from"));
-    }
+    const answered =
+      last === undefined || (last.role === "assistant" && last.stopReason !== "error" && last.stopReason !== "aborted");
+    if (answered && !this.inbox.wakes) return refused(new CommandError("No messages to continue from"));
     return this.#begin(async () => [], options.invocation);
-  }
-
-  /** Queues behind earlier input; when the run is over by then, starts one. */
-  #enqueue(text: string | InputContent[], options: SubmitOptions, delivery: "steer" | "followUp"): Submission {
-    if (options.invocation !== undefined) options.invocation.agentInvoked = true;
-    const put = (content: string | InputContent[]) => {
-      this.inbox.add(
-        delivery === "steer" ? "steering" : "followUp",
-        userMessage(content, options, this.now(), delivery === "steer"),
-      );
-      this.#wake();
-    };
-    if (this.#inputTail === undefined && !this.#hasInputHook(options)) {
-      put(text);
-      return submissionOf(Promise.resolve());
-    }
-    const work = (this.#inputTail ?? Promise.resolve()).then(async () => {
-      const taken = await this.#input(text, options, delivery);
-      if (taken !== undefined) put(taken);
-    });
-    const tail = work
-      .catch(() => {})
-      .finally(() => {
-        if (this.#inputTail === tail) this.#inputTail = undefined;
-      });
-    this.#inputTail = tail;
-    return submissionOf(work);
-  }
-
-  #hold(text: string | InputContent[], options: SubmitOptions): Submission {
-    if (options.invocation !== undefined) options.invocation.agentInvoked = true;
-    let start: (submission: Submission) => void = () => {};
-    const settled = new Promise<RunOutcome>((resolve) => {
-      start = (submission) => void submission.settled.then(resolve);
-    });
-    this.#held.push({ text, options, start: (submission) => start(submission) });
-    return Object.assign(Promise.resolve(), { settled });
-  }
-
-  #hasInputHook(options: SubmitOptions): boolean {
-    return options.skipInputHook !== true && this.context().hasHooks(input);
-  }
-
-  /** The content after the `input` handlers; undefined when one of them handled it. */
-  async #input(
-    raw: string | InputContent[],
-    options: SubmitOptions,
-    delivery: "prompt" | "steer" | "followUp",
-  ): Promise<InputContent[] | undefined> {
-    const content = blocksOf(raw, options.images);
-    if (!this.#hasInputHook(options)) return content;
-    const text = content
-      .filter((block): block is TextContent => block.type === "text")
-      .map((block) => block.text)
-      .join("\n");
-    const images = content.filter((block) => block.type === "image");
-    const attribution = options.attribution ?? "user";
-    const ctx = this.context({ invocation: options.invocation });
-    const value = await ctx.hook(input, { conversation: this, text, images, delivery, attribution });
-    if (value === undefined) return content;
-    if (value.handled === true) return undefined;
-    return value.text === text && value.images === images ? content : blocksOf(value.text, value.images);
   }
 
   // --- work ----------------------------------------------------------------------------------------------------------
@@ -273,6 +214,7 @@ export class Conversation implements RunConversation {
       if (work.invocation !== undefined) work.invocation.agentInvoked = true;
       work.accept();
       this.invalidatePrompt();
+      this.tools.invalidate();
       const ctx = this.context({ signal: work.signal, invocation: work.invocation });
       const run: Run = { conversation: this, ctx, signal: work.signal, prompts, key, produced: [], systemPrompt: undefined };
       outcome = await runAgent(run);
@@ -323,27 +265,11 @@ export class Conversation implements RunConversation {
   }
 
   abortRetry(): boolean {
-    const waiting = this.#retryWait !== undefined;
-    this.#retryWait?.abort();
-    return waiting;
+    return this.#retryWait.cancel();
   }
 
   waitForRetry(delayMs: number, signal: AbortSignal): Promise<boolean> {
-    const wait = new AbortController();
-    this.#retryWait = wait;
-    return new Promise<boolean>((resolve) => {
-      const end = (goOn: boolean) => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", giveUp);
-        this.#retryWait = undefined;
-        resolve(goOn);
-      };
-      const giveUp = () => end(false);
-      const timer = setTimeout(() => end(true), delayMs);
-      signal.addEventListener("abort", giveUp, { once: true });
-      wait.signal.addEventListener("abort", giveUp, { once: true });
-      if (signal.aborted) giveUp();
-    });
+    return this.#retryWait.wait(delayMs, signal);
   }
 
   async whenIdle(): Promise<void> {
@@ -369,17 +295,9 @@ export class Conversation implements RunConversation {
         if (this.#taken !== taken) return;
         this.#taken = undefined;
         freed();
-        this.#releaseHeld();
+        if (!this.#intake.release((raw, options) => this.submit(raw, options), this.isStreaming)) this.#wake();
       },
     };
-  }
-
-  /** Prompts that waited: the first starts a run, the others follow it. */
-  #releaseHeld(): void {
-    const [first, ...others] = this.#held.splice(0);
-    if (first === undefined) return this.#wake();
-    first.start(this.submit(first.text, this.isStreaming ? { ...first.options, delivery: "followUp" } : first.options));
-    for (const held of others) held.start(this.submit(held.text, { ...held.options, delivery: "followUp" }));
   }
 
   markCompacting(): () => void {
@@ -395,62 +313,26 @@ export class Conversation implements RunConversation {
 
   store(message: AgentMessage, options: { started?: boolean } = {}): void {
     if (options.started !== true) this.emit(messageStart, { message });
-    this.#append(message);
+    this.#journal.append(message);
     this.#out.emit(frameOf(messageEnd, { message }), messageEnd.scope, message);
   }
 
-  /** The file is there before the first message is told as final, and so before the first request. */
-  #append(message: AgentMessage): void {
-    try {
-      if (message.role === "custom") {
-        const { role: _, timestamp: __, ...fields } = message;
-        this.log.append({ type: "custom_message", ...fields });
-      } else {
-        this.log.append({ type: "message", message });
-      }
-      if (message.role !== "bashExecution" && !this.log.isMaterialized) this.log.materialize();
-      this.#logFailed = false;
-    } catch (error) {
-      // The log keeps the entry in memory: the run goes on, the person is told once.
-      if (!this.#logFailed && !this.signal.aborted)
-        this.emit(notice, { level: "error", message: errorMessage(error), source: "session-persistence" });
-      this.#logFailed = true;
-    }
-  }
-
   dropFromContext(message: AssistantMessage): void {
-    const entry = this.log.leafId === null ? undefined : this.log.entry(this.log.leafId);
-    // Something was stored after it: it stays in the path, and what goes to the provider leaves it out.
-    if (entry?.type === "message" && entry.message === message) this.log.branchTo(this.log.parentOf(entry.id));
+    this.#journal.drop(message);
   }
 
   recordBash(message: BashExecutionMessage): void {
-    if (this.isStreaming) this.#records.push(message);
-    else this.#append(message);
+    this.#journal.record(message, this.isStreaming);
   }
 
   flushRecords(): void {
-    for (const record of this.#records.splice(0)) this.#append(record);
+    this.#journal.flushRecords();
   }
 
   select(change: Partial<Selection>): void {
-    const { model, thinkingLevel } = change;
-    if (model !== undefined && (model.provider !== this.#selection.model?.provider || model.id !== this.#selection.model.id)) {
-      this.#record(() => this.log.recordModel(model.provider, model.id));
-    }
-    if (thinkingLevel !== undefined && thinkingLevel !== this.#selection.thinkingLevel) {
-      this.#record(() => this.log.recordThinkingLevel(thinkingLevel));
-    }
+    this.#journal.select(this.#selection, change);
     Object.assign(this.#selection, change);
     this.invalidatePrompt();
-  }
-
-  #record(write: () => void): void {
-    try {
-      write();
-    } catch (error) {
-      this.emit(notice, { level: "error", message: errorMessage(error), source: "session-persistence" });
-    }
   }
 
   slot<T>(definition: SlotDefinition<T>): Slot<T> {
@@ -459,7 +341,6 @@ export class Conversation implements RunConversation {
 
   reload(): void {
     this.#slots.reload();
-    this.#usage = undefined;
   }
 
   lastAssistant(): AssistantMessage | undefined {
@@ -467,16 +348,8 @@ export class Conversation implements RunConversation {
   }
 
   contextUsage(): ContextUsage | undefined {
-    const { messages } = this;
-    const window = this.#selection.model?.contextWindow;
-    if (this.#selection.model === undefined) return undefined;
-    const last = messages.at(-1);
-    const known = this.#usage;
-    if (known !== undefined && known.last === last && known.length === messages.length && known.window === window)
-      return known.value;
-    const value = contextUsage(messages, window);
-    this.#usage = { last, length: messages.length, window, value };
-    return value;
+    const { model } = this.#selection;
+    return model && this.#usage.read(this.messages, model.contextWindow);
   }
 
   // --- what the model is told ----------------------------------------------------------------------------------------
@@ -525,36 +398,15 @@ export class Conversation implements RunConversation {
   async close(): Promise<void> {
     if (this.signal.aborted) return;
     this.inbox.drain();
-    this.#held = [];
+    this.#intake.drop();
     this.#closed.abort(new Error("The conversation was closed"));
     await this.abort("The conversation was closed", { resume: false });
-    this.#record(() => this.log.close());
+    this.#journal.close();
   }
 }
 
-function refused(error: CommandError): Submission {
-  // Later than the acknowledgement of the command at hand: late failures come second (000_…, "Edge behavior").
-  return submissionOf(new Promise((_resolve, reject) => setImmediate(() => reject(error))));
-}
-
-function blocksOf(content: string | readonly InputContent[], images: readonly InputContent[] = []): InputContent[] {
-  const blocks: readonly InputContent[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
-  return [...blocks, ...images];
-}
-
-function userMessage(
-  content: string | InputContent[],
-  options: SubmitOptions,
-  timestamp: number,
-  steering: boolean,
-): UserMessage {
-  return {
-    role: "user",
-    content: typeof content === "string" ? blocksOf(content, options.images) : content,
-    timestamp,
-    ...(steering ? { steering: true } : {}),
-    ...(options.attribution === undefined && !steering ? {} : { attribution: options.attribution ?? "user" }),
-  };
+function closedError(): CommandError {
+  return new CommandError("The conversation is closed", "not_found");
 }
 
 /** Resolves with the promise or after `limitMs`, whatever comes first; never rejects. */

@@ -18,7 +18,7 @@ export interface BatchPort extends ExecutionPort {
   store(message: ToolResultMessage): void;
 }
 
-const SKIPPED = "Skipped due to queued user message. The call did not run; make it again if it is still needed.";
+const SKIPPED = "The call did not run; make it again if it is still needed.";
 
 /** Runs the calls of an answer. Resolves with their results in call order; never rejects. */
 export async function runToolCalls(
@@ -85,7 +85,9 @@ class Batch {
   /** What a call that has not started gets instead of running, if anything. */
   insteadOf(): ToolResult | undefined {
     if (this.#port.signal.aborted) return notExecuted(this.#port.signal);
-    return this.#port.queue.interrupts ? syntheticResult(SKIPPED, "steering") : undefined;
+    if (!this.#port.queue.interrupts) return undefined;
+    const cause = this.#port.queue.steering[0]?.role === "user" ? "queued user message" : "pending system advisory";
+    return syntheticResult(`Skipped due to ${cause}. ${SKIPPED}`, "steering");
   }
 
   /** Ends a call that does not run: start, end and result message. */

@@ -1,6 +1,7 @@
 // One piece of accepted work: a prompt or a continuation, from the moment it is reserved to its agent_end.
 import type { AgentMessage } from "../../protocol/message.ts";
 import type { Invocation } from "../kernel/context.ts";
+import { errorMessage } from "../kernel/errors.ts";
 import type { RunOutcome, Submission } from "./conversation-types.ts";
 
 /** An abort with a text for the message it ends. Libraries recognise the name. */
@@ -54,16 +55,48 @@ export class Work {
   }
 }
 
-/** Work that needs no run of its own: it is queued, or refused before it began. */
-export function submissionOf(accepted: Promise<void>, status: "queued" | "handled" | "error" = "queued"): Submission {
-  accepted.catch(() => {});
-  const settled = accepted.then(
-    (): RunOutcome => ({ status, messages: [] }),
-    (error: unknown): RunOutcome => ({
-      status: "error",
-      messages: [],
-      errorMessage: error instanceof Error ? error.message : String(error),
-    }),
+/** Work that needs no run of its own: it is queued, handled, or refused before it began. */
+export function submissionOf(status: Promise<"queued" | "handled">): Submission {
+  status.catch(() => {});
+  const settled = status.then(
+    (reached): RunOutcome => ({ status: reached, messages: [] }),
+    (error: unknown): RunOutcome => ({ status: "error", messages: [], errorMessage: errorMessage(error) }),
   );
+  const accepted = status.then(() => {});
+  accepted.catch(() => {});
   return Object.assign(accepted, { settled });
+}
+
+/** Refuses later than the acknowledgement of the command at hand: late failures come second (000_…, "Edge behavior"). */
+export function refused(error: Error): Submission {
+  return submissionOf(new Promise((_resolve, reject) => setImmediate(() => reject(error))));
+}
+
+/** A wait between two attempts that can be given up. */
+export class RetryWait {
+  #giveUp: (() => void) | undefined;
+
+  /** True when there was a wait to give up. */
+  cancel(): boolean {
+    const waiting = this.#giveUp !== undefined;
+    this.#giveUp?.();
+    return waiting;
+  }
+
+  /** False when it was given up. */
+  wait(delayMs: number, signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (goOn: boolean) => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", giveUp);
+        this.#giveUp = undefined;
+        resolve(goOn);
+      };
+      const giveUp = () => end(false);
+      const timer = setTimeout(() => end(true), delayMs);
+      this.#giveUp = giveUp;
+      if (signal.aborted) giveUp();
+      else signal.addEventListener("abort", giveUp, { once: true });
+    });
+  }
 }
