@@ -8,13 +8,19 @@ import type { UnitSource } from "./discover.ts";
 import { Evaluation } from "./evaluate.ts";
 import { createOwnedGlobals } from "./globals.ts";
 import type { AdaptFactory, LoaderHost, LoadTimings } from "./host.ts";
-import { type HotState, StagedSetup } from "./setup-scope.ts";
+import { type HotState, type RetireReason, StagedSetup } from "./setup-scope.ts";
 import type { Transformer } from "./transform.ts";
 import { readDefault, type UnitContents, validate } from "./validate.ts";
 import type { VirtualModules } from "./virtual-modules.ts";
 
 export const LOAD_LIMIT_MS = 10_000;
 export const SETUP_LIMIT_MS = 10_000;
+
+const ENDINGS: Readonly<Record<RetireReason, string>> = {
+  reload: "a newer version took its place",
+  unload: "it was taken out",
+  shutdown: "the daemon ends",
+};
 
 export interface GenerationParts {
   host: LoaderHost;
@@ -86,12 +92,13 @@ export class Generation {
   }
 
   /** Takes the default exports of an already imported built-in. @throws {ExtensionError} */
-  adopt(exports: readonly unknown[], first: boolean): void {
+  adopt(exports: readonly unknown[]): void {
     this.#checkSchemas = false;
     const unitId = this.scope.owner.id;
     for (const value of exports) readDefault(value, { unitId, path: unitId, specifiers: [] }, this.#contents);
     // A service instance lives as long as its definition, so a later generation of the same modules needs its own.
-    if (!first) this.#contents.contributes.splice(0, Number.POSITIVE_INFINITY, ...this.#contents.contributes.map(renewed));
+    if (this.number > 1)
+      this.#contents.contributes.splice(0, Number.POSITIVE_INFINITY, ...this.#contents.contributes.map(renewed));
   }
 
   /** Evaluates the unit's modules. @throws {ExtensionError} with phase `load`, whose cause is what the module threw. */
@@ -196,6 +203,22 @@ export class Generation {
     const { registry } = this.#parts.host;
     const own = this.#contents.contributes.map((definition) => registry.entry(definition, this.scope));
     return [...own, ...this.#setup.goLive()];
+  }
+
+  /** Tells the unit that this generation is live. */
+  announceLive(reason: "startup" | "reload"): void {
+    this.#setup.announceLive(reason);
+  }
+
+  /** Lets the unit hear, once, that this generation ends; bounded. */
+  retire(reason: RetireReason): Promise<void> {
+    return this.#setup.retire(reason);
+  }
+
+  /** Tells the unit and disposes what it owns. */
+  async end(reason: RetireReason): Promise<void> {
+    await this.retire(reason);
+    await this.scope.dispose(ENDINGS[reason]);
   }
 
   /** Undoes a generation that never went live. */

@@ -72,6 +72,8 @@ export interface UnitInfo {
   readonly state: UnitState;
   /** Number of the active generation; 0 when there is none. */
   readonly generation: number;
+  /** Number of an old generation that still finishes calls. */
+  readonly draining?: number | undefined;
   /** Files whose change reloads the unit. */
   readonly files: readonly string[];
   readonly timings: LoadTimings;

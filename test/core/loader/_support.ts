@@ -12,7 +12,9 @@ import { Scope } from "../../../core/kernel/scope.ts";
 import { Evaluation } from "../../../core/loader/evaluate.ts";
 import { createOwnedGlobals } from "../../../core/loader/globals.ts";
 import type { ErrorReport, LoaderHost } from "../../../core/loader/host.ts";
+import { Loader, type LoaderOptions } from "../../../core/loader/loader.ts";
 import { Transformer } from "../../../core/loader/transform.ts";
+import { VirtualModules } from "../../../core/loader/virtual-modules.ts";
 
 export interface TestHost extends LoaderHost {
   readonly reports: ErrorReport[];
@@ -101,10 +103,89 @@ export async function evaluate(folder: string, entry: string, host: TestHost = t
   const evaluation = new Evaluation({
     root: folder,
     transformer: shared,
-    virtualModules: new Map(Object.entries(virtual)),
+    virtualModules: new VirtualModules(virtual),
     globals: createOwnedGlobals(scope, host),
     assertLive: (action) => scope.assertLive(action),
   });
   const exports = await host.runAs(scope, () => evaluation.run(join(folder, entry)));
   return { exports, evaluation, scope, host };
+}
+
+// ── Whole loaders ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const loaders: Loader[] = [];
+
+/** Stops what a test started; call it in `afterEach`. */
+export async function stopLoaders(): Promise<void> {
+  for (const loader of loaders.splice(0)) await loader.stop();
+}
+
+export interface Started {
+  loader: Loader;
+  host: TestHost;
+  /** What the tool answers now; the call holds its generation. */
+  call(tool: string): Promise<unknown>;
+  /** Resolves when the tool answers `expected`; rejects after the limit. */
+  answers(tool: string, expected: unknown, limitMs?: number): Promise<number>;
+  /** Resolves when `check` holds after some change of the registry. */
+  until(check: () => boolean, limitMs?: number): Promise<void>;
+}
+
+/** A started loader over a folder. */
+export async function start(folder: string | undefined, options: Partial<LoaderOptions> = {}): Promise<Started> {
+  const host = testHost();
+  const loader = new Loader(host, {
+    builtins: [],
+    roots: folder === undefined ? [] : [{ path: folder, origin: "user", kind: "folder" }],
+    virtualModules: () => Promise.resolve(virtualModules()),
+    ...options,
+  });
+  loaders.push(loader);
+  await loader.start();
+  return { loader, host, ...callers(host) };
+}
+
+function callers(host: TestHost): Pick<Started, "call" | "answers" | "until"> {
+  const call = async (name: string) => {
+    const entry = host.registry.get("tool", name);
+    if (entry === undefined) throw new Error(`Unknown tool ${name}`);
+    const release = entry.scope.lease("run");
+    try {
+      return await host.runAs(entry.scope, () => entry.definition.run({ signal: entry.scope.signal } as never, {} as never));
+    } finally {
+      release();
+    }
+  };
+  const until = (check: () => boolean, limitMs = 5000) =>
+    new Promise<void>((resolve, reject) => {
+      const settle = (error?: Error) => {
+        clearTimeout(timer);
+        unsubscribe();
+        if (error) reject(error);
+        else resolve();
+      };
+      const look = () => {
+        if (check()) settle();
+      };
+      const timer = setTimeout(() => settle(new Error("The registry did not come to the expected state in time")), limitMs);
+      const unsubscribe = host.registry.onChange(look);
+      look();
+    });
+  const answers = async (name: string, expected: unknown, limitMs = 5000) => {
+    const started = performance.now();
+    let last: unknown;
+    while (performance.now() - started < limitMs) {
+      const seen = host.registry.version;
+      last = await call(name).catch((error: unknown) => error);
+      if (last === expected) return performance.now() - started;
+      await until(() => host.registry.version !== seen, limitMs - (performance.now() - started)).catch(() => {});
+    }
+    throw new Error(`Tool ${name} was expected to answer ${String(expected)}, it answers ${String(last)}`);
+  };
+  return { call, answers, until };
+}
+
+/** A module whose tool answers with a constant. */
+export function toolFile(name: string, answer: unknown, more = ""): string {
+  return `import { defineTool, z } from "mortise/extension";\n${more}\nexport default defineTool({ name: "${name}", description: "d", params: z.object({}), run: () => ${JSON.stringify(answer)} as string });\n`;
 }
