@@ -18,6 +18,11 @@ export interface LoginContext {
   }): void;
   /** Asks for one line; the empty string when the person cancels or nobody answers within 10 minutes. */
   prompt(question: { title: string; placeholder?: string | undefined }, options?: { signal?: AbortSignal }): Promise<string>;
+  /**
+   * Asks the service of the flow's provider whether it takes the key. Resolves when it does, and when it cannot be reached: then
+   * the person is told that the key is unchecked. @throws {ProviderError} when the service refuses the key.
+   */
+  verifyKey(key: string): Promise<void>;
   /** Tells what is going on. */
   progress(text: string): void;
 }

@@ -1,0 +1,8 @@
+import { apiKeyFlow } from "./_api-key.ts";
+
+export default apiKeyFlow({
+  provider: "openai",
+  displayName: "OpenAI",
+  url: "https://platform.openai.com/api-keys",
+  placeholder: "sk-…",
+});
