@@ -7,11 +7,10 @@ const MAX_FOLDER_LENGTH = 200;
 
 /** The folder name of a working directory: symbolic links resolved, so that aliases share one bucket. */
 export function encodeCwd(cwd: string): string {
-  const encoded = `--${realCwd(cwd)
-    .replace(/^[/\\]/, "")
-    .replace(/[/\\:]/g, "-")}--`;
+  const real = realCwd(cwd);
+  const encoded = `--${real.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-")}--`;
   if (Buffer.byteLength(encoded) <= MAX_FOLDER_LENGTH) return encoded;
-  const hash = createHash("sha256").update(cwd).digest("hex").slice(0, 8);
+  const hash = createHash("sha256").update(real).digest("hex").slice(0, 8);
   return `${[...encoded].slice(0, MAX_FOLDER_LENGTH / 4).join("")}-${hash}--`;
 }
 

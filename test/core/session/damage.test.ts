@@ -164,6 +164,13 @@ describe("damage costs the damaged lines only, and nothing is overwritten", () =
     );
   });
 
+  it("an entry-like object inside a torn line is no entry", async () => {
+    const { file, entries, bytes } = sample(tempDir(), 4);
+    const inner = '{"type":"custom","id":"cafecafe","parentId":null,"timestamp":"","customType":"x"}';
+    const torn = `{"type":"message","id":"deadbeef","message":{"role":"assistant","content":[${inner},{"type":"text","te`;
+    await checkDamaged(file, entries, Buffer.concat([bytes, Buffer.from(`${torn}\n`)]), entries);
+  });
+
   it("reports where and why", async () => {
     const { file, bytes } = sample(tempDir());
     appendFileSync(file, 'not json\n\0\0\0\n{"type":"message","id":"dup1');

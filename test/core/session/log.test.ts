@@ -178,6 +178,24 @@ describe("branching", () => {
     expect(lines(fileOf(branch)).map((line) => JSON.parse(line).type)).toEqual(["session", "message"]);
   });
 
+  it("copies without names and labels between the entries leave one sound chain and what a compaction kept", async () => {
+    const log = created(tempDir());
+    const one = log.append({ type: "message", message: user("one") });
+    log.append({ type: "label", targetId: one.id, label: "x" });
+    log.setName("n", "user");
+    const named = log.leafId ?? "";
+    log.append({ type: "message", message: assistant("1") });
+    log.append({ type: "compaction", summary: "S", firstKeptEntryId: named, tokensBefore: 1 });
+    const copy = closing(log.copyPath(log.leafId));
+    copy.materialize();
+    copy.close();
+    const { log: again, report } = await opened(fileOf(copy));
+    expect(report.damage).toEqual([]);
+    expect(again.path()).toEqual(again.entries);
+    expect(again.entries.map((entry) => entry.type)).toEqual(["message", "message", "compaction", "label"]);
+    expect(again.context().map((message) => message.role)).toEqual(log.context().map((message) => message.role));
+  });
+
   it("refuses entries that are no user messages, with the wire's words", () => {
     const log = created(undefined);
     log.append({ type: "message", message: user("one") });

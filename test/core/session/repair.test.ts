@@ -107,6 +107,15 @@ describe("pairing (case 21, item 24)", () => {
     ]);
   });
 
+  it("of two calls with one id in one answer the first stays", () => {
+    const repaired = repairForProvider([
+      assistant([call("a", "read"), call("a", "bash")], "toolUse"),
+      result("a", "A"),
+      result("a", "again"),
+    ]);
+    expect(repaired).toEqual([assistant([call("a", "read")], "toolUse"), result("a", "A")]);
+  });
+
   it("of an aborted answer text and answered calls stay, of a failed one only answered calls and what belongs to them", () => {
     const text = { type: "text" as const, text: "half" };
     const thinking = { type: "thinking" as const, thinking: "hm" };
