@@ -5,7 +5,9 @@ export { z } from "zod";
 export * from "../protocol/content.ts";
 export * from "../protocol/message.ts";
 export * from "../protocol/model.ts";
+export { TodoPhase, TodoStatus, TodoTask } from "../protocol/session.ts";
 export type { ConversationHandle, InterruptMode, QueueMode, Selection, SubmitOptions } from "./agent/conversation-types.ts";
+export { estimateTokens } from "./agent/context-usage.ts";
 export { notice } from "./agent/events.ts";
 export {
   type Aborting,
@@ -28,7 +30,9 @@ export {
   type RetryAnswer,
   type RunEnded,
   type RunPlan,
+  type RunStarting,
   runEnded,
+  runStarting,
   type SessionBranch,
   type SessionChange,
   type SessionClosing,
@@ -60,6 +64,7 @@ export {
   type ToolSchema,
 } from "./agent/provider.ts";
 export { defineSetting, type SettingDefinition } from "./agent/settings.ts";
+export { type SideAnswer, type SideRequest, sideRequest } from "./agent/side-request.ts";
 export { defineSlot, type Slot, type SlotDefinition } from "./agent/slot.ts";
 export { definePromptSection, type PromptSectionDefinition } from "./agent/system-prompt.ts";
 export { defineTool, type ToolContext, type ToolDefinition, textResult } from "./agent/tool.ts";
@@ -109,6 +114,7 @@ export { Serialized } from "./kernel/serialized.ts";
 export { createToken, defineService, type ServiceDefinition, type Token } from "./kernel/services.ts";
 export { type ConversationChange, Conversations, type CreateConversation } from "./services/agent.ts";
 export { BackgroundConversations, type BackgroundMove } from "./services/background.ts";
+export * from "./services/compaction.ts";
 export {
   type DialectDefinition,
   type DialectHints,
@@ -159,14 +165,17 @@ export {
 export { Launch } from "./services/launch.ts";
 export { defineLoginFlow, type LoginContext, type LoginFlowDefinition } from "./services/login.ts";
 export * from "./services/models.ts";
+export { defineSearchProvider, type SearchProviderDefinition, type SearchQuery, type SearchResult } from "./services/search.ts";
 export * from "./services/settings.ts";
 export * from "./services/shell.ts";
 export { type Skill, Skills } from "./services/skills.ts";
 export * from "./services/slash.ts";
 export { defineStateField, type StateFieldDefinition } from "./services/state.ts";
+export { Todos } from "./services/todos.ts";
 export { Trust } from "./services/trust.ts";
 export { type PathWatch, type PathWatchOptions, watchPaths } from "./services/watch.ts";
-export type { SessionEntry } from "./session/entry.ts";
+export { messageOf } from "./session/convert.ts";
+export type { CompactionEntry, SessionEntry, SessionHeader } from "./session/entry.ts";
 export { SessionLockedError } from "./session/errors.ts";
 export { type FollowResult, readFrom } from "./session/follow.ts";
 export { listSessions, type SessionInfo } from "./session/list.ts";

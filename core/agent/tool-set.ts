@@ -84,6 +84,7 @@ export class ToolSet {
         mode: ctx.mode,
         hasUI: ctx.hasUI,
         isSubagent: this.#isSubagent,
+        context: ctx,
         // The caller names the type it declared the setting with; the settings service has validated the value.
         setting: <T>(path: string) => ctx.tryUse(Settings)?.getPath(path) as T,
       });

@@ -34,7 +34,14 @@ export interface ToolDefinition<P = Record<string, unknown>> extends Definition<
   /** Registered but not offered to the model until activated. */
   readonly hidden?: boolean | undefined;
   /** Whether the tool is offered in a conversation, e.g. `ask` only where the host shows dialogs. */
-  available?(ctx: { mode: "rpc" | "rpc-ui"; hasUI: boolean; isSubagent: boolean; setting: <T>(path: string) => T }): boolean;
+  available?(ctx: {
+    mode: "rpc" | "rpc-ui";
+    hasUI: boolean;
+    isSubagent: boolean;
+    setting: <T>(path: string) => T;
+    /** For tools that need another contribution or service. */
+    context?: Context | undefined;
+  }): boolean;
   /** One line and bullet points for the system prompt. */
   readonly promptSnippet?: string | undefined;
   readonly promptGuidelines?: readonly string[] | undefined;

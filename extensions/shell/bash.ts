@@ -59,7 +59,7 @@ export default defineCommand({
     // The conversation at the start: a session switched meanwhile must not get the record.
     const conversation = ctx.conversation;
     const shell = ctx.use(Shell);
-    const run = ctx.use(RpcRuns).begin();
+    const run = ctx.use(RpcRuns).begin(conversation.id);
     try {
       const ended = await shell.run({
         command,

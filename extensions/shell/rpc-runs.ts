@@ -3,15 +3,15 @@ import { RpcRuns } from "./_rpc-runs.ts";
 
 export default defineService(RpcRuns, {
   create() {
-    const running = new Set<AbortController>();
+    const running = new Map<AbortController, string>();
     return {
-      begin() {
+      begin(conversation) {
         const controller = new AbortController();
-        running.add(controller);
+        running.set(controller, conversation);
         return { signal: controller.signal, done: () => void running.delete(controller) };
       },
-      abort() {
-        for (const controller of running) controller.abort();
+      abort(conversation) {
+        for (const [controller, owner] of running) if (conversation === undefined || owner === conversation) controller.abort();
       },
     };
   },

@@ -7,6 +7,7 @@ import {
   type Context,
   Credentials,
   defineService,
+  Launch,
   Shell,
   type ShellResult,
   type ShellRun,
@@ -81,7 +82,7 @@ class BashShell implements Shell {
   }
 
   #environment(extra: Record<string, string> | undefined): Record<string, string> {
-    return shellEnvironment(process.env, this.#ctx.tryUse(Credentials)?.secrets() ?? [], extra);
+    return shellEnvironment(this.#ctx.tryUse(Launch)?.env ?? process.env, this.#ctx.tryUse(Credentials)?.secrets() ?? [], extra);
   }
 
   /** The remembered directory of a key, as long as the conversation's own is still the one it started from. */
