@@ -129,9 +129,9 @@ export interface ConversationHandle {
   onFrame(listener: (frame: Frame) => void): () => void;
   /**
    * Ends the run, its tools, a retry wait or compaction. Resolves when idle, at most 2 s later. Queues stay; leftover steering
-   * starts a run afterwards unless `resume` is false.
+   * starts a run afterwards unless `resume` is false; follow-ups wait for the next prompt unless `park` is false.
    */
-  abort(reason?: string, options?: { resume?: boolean | undefined }): Promise<void>;
+  abort(reason?: string, options?: { resume?: boolean | undefined; park?: boolean | undefined }): Promise<void>;
   /** Ends only a wait between retries; true when there was one. */
   abortRetry(): boolean;
   whenIdle(): Promise<void>;

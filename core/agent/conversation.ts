@@ -35,7 +35,7 @@ import type { Slot, SlotDefinition } from "./slot.ts";
 import { SlotStore } from "./slots.ts";
 import { renderSystemPrompt } from "./system-prompt.ts";
 import { ToolSet } from "./tool-set.ts";
-import { abortError, RetryWait, refused, submissionOf, Work } from "./work.ts";
+import { abortError, RetryWait, refused, submissionOf, unlimited, Work } from "./work.ts";
 
 /** `abort` frees its caller after this time, whatever still unwinds. */
 const ABORT_LIMIT_MS = 2000;
@@ -57,7 +57,7 @@ export class Conversation implements RunConversation {
   readonly tools: ToolSet;
   readonly isSubagent: boolean;
   messageUpdates: MessageUpdateMode = "full";
-  readonly #closed = new AbortController();
+  readonly #closed = unlimited(new AbortController());
   readonly #out: FrameOut;
   readonly #slots: SlotStore;
   readonly #intake: Intake;
@@ -250,13 +250,16 @@ export class Conversation implements RunConversation {
     this.#begin(async () => (this.inbox.wakes ? [] : undefined), undefined);
   }
 
-  async abort(reason = "Interrupted by user", options: { resume?: boolean | undefined } = {}): Promise<void> {
+  async abort(
+    reason = "Interrupted by user",
+    options: { resume?: boolean | undefined; park?: boolean | undefined } = {},
+  ): Promise<void> {
     const ctx = this.context();
     const handlers = ctx.hasHooks(aborting) ? ctx.hook(aborting, { conversation: this, reason }) : undefined;
     // Taken down first: what waited for a compaction starts when it is given up, and is not meant.
     const work = this.#work;
     const taken = this.#taken;
-    if (work !== undefined) this.inbox.followUpsParked = true;
+    if (work !== undefined && options.park !== false) this.inbox.followUpsParked = true;
     work?.abort(reason);
     taken?.controller.abort(abortError(reason));
     await atMost(Promise.all([handlers, work?.submission.settled, taken?.released]), ABORT_LIMIT_MS);

@@ -23,6 +23,8 @@ export interface ConversationsOptions {
 export class ConversationTable implements Conversations {
   readonly #options: ConversationsOptions;
   readonly #live: Conversation[] = [];
+  /** By real path. */
+  readonly #opening = new Map<string, Promise<Conversation>>();
   readonly #listeners = new Set<(change: ConversationChange) => void>();
   #attached: Conversation | undefined;
 
@@ -76,15 +78,14 @@ export class ConversationTable implements Conversations {
     return conversation;
   }
 
-  async open(file: string): Promise<Conversation> {
+  open(file: string): Promise<Conversation> {
     const live = this.byFile(file);
-    if (live !== undefined) return live;
-    const { log } = await SessionLog.open(file);
-    // Two requests for one file: the first one that is through wins.
-    const meanwhile = this.byFile(file);
-    if (meanwhile === undefined) return this.create({ log });
-    log.close();
-    return meanwhile;
+    if (live !== undefined) return Promise.resolve(live);
+    // Two requests for one file are one: the second would find the file locked by the first.
+    const path = real(file);
+    const opening = this.#opening.get(path) ?? SessionLog.open(file).then(({ log }) => this.create({ log }));
+    this.#opening.set(path, opening);
+    return opening.finally(() => this.#opening.delete(path));
   }
 
   attach(conversation: ConversationHandle): void {

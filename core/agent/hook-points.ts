@@ -29,6 +29,18 @@ export const input = defineHookPoint<InputValue, InputValue>({
   summary: "Text and images on their way into the conversation: change them, or set `handled` and nothing goes to the model",
 });
 
+export interface RunStarting extends InConversation {
+  /** What starts the run; empty for a run that continues. */
+  readonly prompts: readonly AgentMessage[];
+  readonly signal: AbortSignal;
+}
+export const runStarting = defineHookPoint<RunStarting>({
+  name: "runStarting",
+  combine: "series",
+  timeoutMs: 24 * 3600_000,
+  summary: "Work was accepted and nothing of it is stored yet: the place for maintenance before the first model call",
+});
+
 export interface RunPlan extends InConversation {
   /** The prompt that starts the run; undefined for a run that continues. */
   readonly prompt: AgentMessage | undefined;
@@ -249,6 +261,7 @@ export const frameEmitted = defineHookPoint<FrameEmitted>({
 /** Every point of the agent layer, for the reference. */
 export const agentHookPoints = [
   input,
+  runStarting,
   beforeAgentStart,
   contextBuilding,
   providerRequest,

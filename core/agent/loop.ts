@@ -8,7 +8,7 @@ import { emptyAnswer } from "./answer.ts";
 import { askModel, type ModelAnswer } from "./ask.ts";
 import type { RunOutcome, RunStatus } from "./conversation-types.ts";
 import { agentStart, notice, turnEnd, turnStart } from "./events.ts";
-import { beforeAgentStart, contextOverflow, runEnded, turnEnded, turnFailed } from "./hook-points.ts";
+import { beforeAgentStart, contextOverflow, runEnded, runStarting, turnEnded, turnFailed } from "./hook-points.ts";
 import { LoopGuard } from "./loop-guard.ts";
 import { askHandlers, type Run } from "./run.ts";
 import { abortReason } from "./stream.ts";
@@ -66,7 +66,8 @@ function outcome(run: Run, status: RunStatus, text?: string): RunOutcome {
 
 /** The messages of the first turn: waiting custom messages, the prompt, what extensions add, steering that is queued. */
 async function plan(run: Run): Promise<readonly AgentMessage[]> {
-  const { conversation, ctx } = run;
+  const { conversation, ctx, prompts, signal } = run;
+  if (ctx.hasHooks(runStarting)) await askHandlers(run, runStarting, { conversation, prompts, signal });
   let extra: readonly AgentMessage[] = [];
   if (ctx.hasHooks(beforeAgentStart)) {
     const systemPrompt = await conversation.systemPrompt();

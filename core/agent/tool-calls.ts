@@ -8,6 +8,7 @@ import type { MessageQueue } from "./queue.ts";
 import { truncatedText, unparsableText } from "./tool-arguments.ts";
 import { type ExecutionPort, errorResult, executeTool, notExecuted, syntheticResult } from "./tool-execution.ts";
 import { UpdateThrottle } from "./update-throttle.ts";
+import { unlimited } from "./work.ts";
 
 export interface BatchPort extends ExecutionPort {
   /** The run's signal. */
@@ -101,7 +102,7 @@ class Batch {
   async run(index: number): Promise<void> {
     const call = this.#calls[index];
     if (call === undefined) return;
-    const controller = new AbortController();
+    const controller = unlimited(new AbortController());
     const stopListening = this.#linkAborts(call, controller);
     const throttle = new UpdateThrottle((partial, args) =>
       this.#port.conversation.emit(toolExecutionUpdate, {

@@ -1,4 +1,5 @@
 // One piece of accepted work: a prompt or a continuation, from the moment it is reserved to its agent_end.
+import { setMaxListeners } from "node:events";
 import type { AgentMessage } from "../../protocol/message.ts";
 import type { Invocation } from "../kernel/context.ts";
 import { errorMessage } from "../kernel/errors.ts";
@@ -11,8 +12,14 @@ export function abortError(reason: string): Error {
   return error;
 }
 
+/** Many calls and handlers of one run listen to one signal; that is no leak, so Node is not to warn of one. */
+export function unlimited(controller: AbortController): AbortController {
+  setMaxListeners(0, controller.signal);
+  return controller;
+}
+
 export class Work {
-  readonly controller = new AbortController();
+  readonly controller = unlimited(new AbortController());
   readonly invocation: Invocation | undefined;
   readonly submission: Submission;
   /** Makes the messages that start the run; undefined means that an extension handled the input. */

@@ -114,7 +114,7 @@ describe("random schedules", () => {
       ),
       { numRuns: RUNS },
     );
-  });
+  }, 300_000);
 
   it("leave paired history and lose nothing whenever they are aborted", async () => {
     const step = fc.record({ kind: fc.constantFrom("abort", "steer", "followUp", "prompt"), after: fc.nat(15) });
@@ -164,5 +164,5 @@ describe("random schedules", () => {
       ),
       { numRuns: RUNS },
     );
-  });
+  }, 300_000);
 });
