@@ -103,6 +103,20 @@ const SDK = [
   "runRpcMode",
   "shouldCompact",
   "wrapRegisteredTool",
+  "CredentialSynchronizationError",
+  "VIRTUAL_MODEL_STATE_ENTRY",
+  "buildContextEntries",
+  "buildSessionProjection",
+  "createCodemodeExtension",
+  "createLocalPowerShellOperations",
+  "createMcpExtension",
+  "createToolSearchExtension",
+  "generateSummaryWithUsage",
+  "hasTrustRequiringProjectResources",
+  "parseSkillBlock",
+  "readStoredCredential",
+  "resolveModelScopeWithDiagnostics",
+  "sessionEntryToContextMessages",
   "wrapRegisteredTools",
 ];
 
@@ -136,6 +150,7 @@ export function codingAgentModule(traits: Traits, daemon: Context): VirtualModul
     convertToLlm,
     serializeConversation,
     estimateTokens,
+    formatReadLineRange,
     getLastAssistantUsage: (entries: unknown) => lastUsage(entries),
     getExtensionUISelectOptionLabel: (option: unknown) => (isObject(option) ? String(option["label"]) : String(option)),
   };
@@ -219,6 +234,13 @@ function truncation(): Record<string, unknown> {
 function formatSize(bytes: number): string {
   if (bytes < 1024) return `${bytes}B`;
   return bytes < 1024 * 1024 ? `${(bytes / 1024).toFixed(1)}KB` : `${(bytes / (1024 * 1024)).toFixed(1)}MB`;
+}
+
+/** The lines a read call asks for, as a suffix of its path: `:10-29`. */
+function formatReadLineRange(offset: unknown, limit: unknown): string {
+  if (typeof offset !== "number" && typeof limit !== "number") return "";
+  const start = typeof offset === "number" ? offset : 1;
+  return typeof limit === "number" ? `:${start}-${start + limit - 1}` : `:${start}`;
 }
 
 function lastUsage(entries: unknown): unknown {

@@ -4,6 +4,7 @@ import {
   AgentMessage,
   beforeAgentStart,
   type Context,
+  type ConversationHandle,
   contextBuilding,
   defineHook,
   frameEmitted,
@@ -27,10 +28,15 @@ type Hook = ReturnType<typeof defineHook>;
 type Answer = Record<string, unknown>;
 const attachedOnly = { attachedOnly: true } as const;
 
-/** Calls a handler on behalf of `ctx`; anything but an object is no answer. */
+/** Calls a handler on behalf of `ctx`. A failure is reported under the event's own name and is no answer, as is no object. */
 export async function call(runtime: Runtime, ctx: Context, handler: Handler, event: Answer): Promise<Answer | undefined> {
-  const answer = await runtime.run(ctx, () => handler(event, createContext(runtime, ctx)));
-  return isObject(answer) ? answer : undefined;
+  try {
+    const answer = await runtime.run(ctx, () => handler(event, createContext(runtime, ctx)));
+    return isObject(answer) ? answer : undefined;
+  } catch (error) {
+    runtime.report(String(event["type"]), error);
+    return undefined;
+  }
 }
 
 /** Event → the hooks of one handler. Events that are not here are frames of the same name. */
@@ -83,23 +89,44 @@ function beforeAgentStartHook(runtime: Runtime, handler: Handler): Hook {
     async (plan, ctx) => {
       if (plan.prompt === undefined) return undefined;
       ctx.tryUse(PromptMemory)?.set(plan.conversation, plan.systemPrompt);
+      const systemPromptOptions = promptOptions(ctx, plan.conversation);
       const answer = await call(runtime, ctx, handler, {
         type: "before_agent_start",
         ...promptOf(plan.prompt),
         systemPrompt: familyPrompt(runtime, plan.systemPrompt),
-        systemPromptOptions: { cwd: plan.conversation.cwd },
+        systemPromptOptions,
       });
       const message = answer === undefined ? undefined : toCustomMessage(answer["message"]);
       const blocks = answer === undefined ? undefined : toPromptBlocks(answer["systemPrompt"]);
-      if (message === undefined && blocks === undefined) return undefined;
+      const sections = Object.values(systemPromptOptions.sections).filter((section) => typeof section === "string");
+      if (message === undefined && blocks === undefined && sections.length === 0) return undefined;
+      const systemPrompt = blocks === undefined ? plan.systemPrompt : keepingBlocks(plan.systemPrompt, blocks);
       return {
         ...plan,
-        ...(blocks === undefined ? {} : { systemPrompt: keepingBlocks(plan.systemPrompt, blocks) }),
+        systemPrompt: [...systemPrompt, ...sections],
         ...(message === undefined ? {} : { extraMessages: [...plan.extraMessages, message] }),
       };
     },
     attachedOnly,
   );
+}
+
+/** What the prompt is made of, as far as the families tell. Sections that a handler sets are added at the end. */
+export function promptOptions(ctx: Context, conversation: ConversationHandle) {
+  const offered = conversation.toolSchemas().map((tool) => tool.name);
+  const definitions = offered.flatMap((name) => ctx.registry.get("tool", name)?.definition ?? []);
+  const sections: Record<string, unknown> = {};
+  return {
+    cwd: conversation.cwd,
+    selectedTools: offered,
+    toolSnippets: Object.fromEntries(
+      definitions.flatMap(({ name, promptSnippet }) => (promptSnippet === undefined ? [] : [[name, promptSnippet]])),
+    ),
+    promptGuidelines: definitions.flatMap(({ promptGuidelines }) => promptGuidelines ?? []),
+    contextFiles: [],
+    skills: [],
+    sections,
+  };
 }
 
 /** A prompt that only got longer keeps its first blocks, so that the provider's cache holds. */
@@ -325,11 +352,7 @@ export class FrameObservers {
   async #tell(names: readonly string[], event: Answer, ctx: Context): Promise<void> {
     for (const name of names) {
       for (const handler of this.#handlers.get(name) ?? []) {
-        try {
-          await call(this.#runtime, ctx, handler, renamed(name, event));
-        } catch (error) {
-          this.#runtime.report(name, error);
-        }
+        await call(this.#runtime, ctx, handler, renamed(name, event));
       }
     }
   }

@@ -94,8 +94,13 @@ export function toolResultHook(runtime: Runtime, handler: Handler) {
       details: result.details,
       isError: finished.isError,
     };
-    const answer = await runtime.run(ctx, () => handler(event, createContext(runtime, ctx)));
-    return isObject(answer) ? patched(finished, answer) : undefined;
+    try {
+      const answer = await runtime.run(ctx, () => handler(event, createContext(runtime, ctx)));
+      return isObject(answer) ? patched(finished, answer) : undefined;
+    } catch (error) {
+      runtime.report("tool_result", error);
+      return undefined;
+    }
   });
 }
 

@@ -1,8 +1,11 @@
 // Which specifiers of which family stand for which module (extensions.md §3.1).
-import type { Context, DialectDefinition } from "mortise/extension";
+import type { Context, DialectDefinition, VirtualModule } from "mortise/extension";
 import { codingAgentModule } from "./_coding-agent.ts";
+import { createLogger } from "./_libraries.ts";
 import { piAiModule } from "./_pi-ai.ts";
 import { piTuiModule } from "./_pi-tui.ts";
+import { isObject } from "./_schema.ts";
+import { inert } from "./_theme.ts";
 import type { Traits } from "./_traits.ts";
 import { typeboxCompileModule, typeboxModule, typeboxValueModule } from "./_typebox.ts";
 import { unavailableOnes } from "./_unavailable.ts";
@@ -11,19 +14,35 @@ type Modules = ReturnType<DialectDefinition["virtualModules"]>;
 
 const AI_PATHS = ["", "/compat", "/models", "/oauth", "/providers/all"];
 const AGENT_PATHS = ["", "/hooks"];
+const AGENT_CORE = [
+  "Agent",
+  "ProxyTransport",
+  "agentLoop",
+  "agentLoopContinue",
+  "runAgentLoop",
+  "runAgentLoopContinue",
+  "runToolCall",
+  "setDefaultStreamFn",
+  "streamProxy",
+];
 
 /** The modules of one family. Each is made when it is first imported. */
 export function familyModules(traits: Traits, daemon: Context): Modules {
   const agent = once(() => codingAgentModule(traits, daemon));
   const ai = once(() => piAiModule(daemon));
   const tui = once(piTuiModule);
-  const core = once(() => unavailableOnes(["Agent", "agentLoop", "agentLoopContinue", "ProxyTransport", "streamProxy"]));
+  const core = once(() => unavailableOnes(AGENT_CORE));
+  const utils = once(() => utilsModule(daemon));
   const modules: Record<string, Modules[string]> = {};
   for (const { scope, names } of packageNames(traits)) {
     for (const path of AGENT_PATHS) modules[`${scope}/${names.agent}${path}`] = agent;
     for (const name of names.ai) for (const path of AI_PATHS) modules[`${scope}/${name}${path}`] = ai;
     for (const name of names.tui) modules[`${scope}/${name}`] = tui;
     for (const name of names.core) modules[`${scope}/${name}`] = core;
+    for (const name of names.utils) {
+      modules[`${scope}/${name}`] = utils;
+      modules[`${scope}/${name}/chalk`] = utils;
+    }
   }
   return modules;
 }
@@ -46,14 +65,26 @@ export function typeboxModules(): Modules {
 }
 
 function packageNames(traits: Traits) {
-  const names = { agent: "pi-coding-agent", ai: ["pi-ai"], tui: ["pi-tui"], core: ["pi-agent-core"] };
+  const names = { agent: "pi-coding-agent", ai: ["pi-ai"], tui: ["pi-tui"], core: ["pi-agent-core"], utils: ["pi-utils"] };
   const veyyon = {
     agent: "coding-agent",
     ai: ["ai", "pi-ai"],
     tui: ["tui", "pi-tui"],
     core: ["agent-core", "pi-agent-core"],
+    utils: ["utils", "pi-utils"],
   };
   return traits.packages.map((scope) => ({ scope, names: traits.family === "veyyon" ? veyyon : names }));
+}
+
+/** The small helpers of the forks: their logger, and colours that colour nothing. */
+function utilsModule(daemon: Context): VirtualModule {
+  const chalk = inert();
+  return {
+    default: chalk,
+    chalk,
+    logger: createLogger(daemon.log, "extension"),
+    isEnoent: (error: unknown) => isObject(error) && error["code"] === "ENOENT",
+  };
 }
 
 function once<T>(make: () => T): () => T {

@@ -1,35 +1,13 @@
 // The model library of the families: schema builders, streams and model calls. Calls go to our providers.
 import { randomBytes } from "node:crypto";
-import { type Context, isAbort, type Model, Models, type VirtualModule } from "mortise/extension";
+import { type Context, errorMessage, isAbort, type Model, Models, ThinkingLevel, type VirtualModule } from "mortise/extension";
 import { AssistantMessageEventStream } from "./_event-stream.ts";
 import { toKnownModel } from "./_models.ts";
+import { UNAVAILABLE_AI } from "./_pi-ai-names.ts";
 import { streamModel } from "./_pi-stream.ts";
 import { currentCall } from "./_runtime.ts";
 import { isObject } from "./_schema.ts";
 import { unavailableOnes } from "./_unavailable.ts";
-
-const UNAVAILABLE = [
-  "anthropicOAuthProvider",
-  "getOAuthApiKey",
-  "getOAuthProvider",
-  "getOAuthProviders",
-  "loginAnthropic",
-  "loginGitHubCopilot",
-  "loginOpenAICodex",
-  "refreshAnthropicToken",
-  "registerApiProvider",
-  "registerOAuthProvider",
-  "streamAnthropic",
-  "streamGoogle",
-  "streamOpenAICompletions",
-  "streamOpenAIResponses",
-  "streamSimpleAnthropic",
-  "streamSimpleGoogle",
-  "streamSimpleOpenAICompletions",
-  "streamSimpleOpenAIResponses",
-  "transformMessages",
-  "unregisterApiProviders",
-];
 
 /** The namespace of `…/pi-ai` and its subpaths. */
 export async function piAiModule(daemon: Context): Promise<VirtualModule> {
@@ -41,7 +19,7 @@ export async function piAiModule(daemon: Context): Promise<VirtualModule> {
   };
   const complete = (model: unknown, context: unknown, options?: unknown) => stream(model, context, options).result();
   return {
-    ...unavailableOnes(UNAVAILABLE),
+    ...unavailableOnes(UNAVAILABLE_AI),
     Type,
     StringEnum: (values: readonly string[], options?: Record<string, unknown>) =>
       Type.Unsafe({ type: "string", enum: [...values], ...options }),
@@ -67,7 +45,7 @@ export async function piAiModule(daemon: Context): Promise<VirtualModule> {
     getEnvApiKey: () => undefined,
     modelsAreEqual: (a: unknown, b: unknown) =>
       isObject(a) && isObject(b) && a["provider"] === b["provider"] && a["id"] === b["id"],
-    supportsXhigh: (model: unknown) => isObject(model) && efforts(model["thinking"]).includes("xhigh"),
+    supportsXhigh: (model: unknown) => levelsOf(model).includes("xhigh"),
     calculateCost,
     isContextOverflow: (message: unknown) =>
       isObject(message) && /context.{0,20}(length|window)|too long|too many tokens/i.test(String(message["errorMessage"] ?? "")),
@@ -76,6 +54,24 @@ export async function piAiModule(daemon: Context): Promise<VirtualModule> {
     AssistantMessageEventStream,
     createAssistantMessageEventStream: () => new AssistantMessageEventStream(),
     isAbortError: (error: unknown) => isAbort(error),
+    contentText: (content: unknown) => contentText(content),
+    formatThrownValue: errorMessage,
+    getSupportedThinkingLevels: (model: unknown) => levelsOf(model),
+    clampThinkingLevel: (model: unknown, level: unknown) => {
+      const parsed = ThinkingLevel.safeParse(level);
+      return ctx()
+        .use(Models)
+        .clamp(modelOf(ctx(), model), parsed.success ? parsed.data : "off");
+    },
+    validateToolArguments: (_tool: unknown, call: unknown) => (isObject(call) ? call["arguments"] : call),
+    getBuiltinModel: (provider: string, id: string) => ctx().use(Models).find(provider, id),
+    getBuiltinModels: (provider: string) =>
+      ctx()
+        .use(Models)
+        .all()
+        .filter((model) => model.provider === provider),
+    getAllBuiltinModels: () => ctx().use(Models).all(),
+    PI_AI_VERSION: "1.6.0",
   };
 }
 
@@ -85,6 +81,16 @@ function modelOf(ctx: Context, model: unknown): Model {
   if (known !== undefined) return known;
   if (isObject(model) && typeof model["api"] === "string" && typeof model["id"] === "string") return model as Model;
   throw new Error("A model needs provider and id of a known model, or an api");
+}
+
+function contentText(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content.map((block: unknown) => (isObject(block) && typeof block["text"] === "string" ? block["text"] : "")).join("");
+}
+
+function levelsOf(model: unknown): unknown[] {
+  return isObject(model) && model["reasoning"] === true ? ["off", ...efforts(model["thinking"])] : ["off"];
 }
 
 function efforts(thinking: unknown): unknown[] {

@@ -1,7 +1,7 @@
 // The terminal library of the families. Text measures and key names are real; components hold what they are given and draw
 // plain text, because there is no terminal.
 import type { VirtualModule } from "mortise/extension";
-import { truncateToWidth, visibleWidth, wrapTextWithAnsi } from "./_text-width.ts";
+import { sliceByColumn, stripTerminalSequences, truncateToWidth, visibleWidth, wrapTextWithAnsi } from "./_text-width.ts";
 import { inert } from "./_theme.ts";
 
 // A symbol and not a private member: methods run on the proxy, where private members of the object are out of reach.
@@ -90,6 +90,13 @@ const COMPONENTS = [
   "StdinBuffer",
   "CombinedAutocompleteProvider",
   "KeybindingsManager",
+  "HStack",
+  "Marked",
+  "MouseRegion",
+  "ScrollView",
+  "TuiAltScreen",
+  "TuiMainScreen",
+  "VStack",
 ];
 
 /** Functions that only a terminal gives a meaning. */
@@ -124,7 +131,33 @@ const INERT = [
   "imageFallback",
   "renderImage",
   "resetCapabilitiesCache",
-  "hyperlink",
+  "backgroundAnsi",
+  "colorToHex",
+  "colorToOkhsl",
+  "colorToOklch",
+  "colorToRgb",
+  "compositeTuiLine",
+  "foregroundAnsi",
+  "formatProgramStatus",
+  "getNativeClipboard",
+  "getOsc8LinkAtColumn",
+  "getSelectPageIndex",
+  "getTerminalColorMode",
+  "indexedColor",
+  "isAppleTerminalSession",
+  "isViewportTUI",
+  "mixColors",
+  "okhslColor",
+  "oklabToOkhslLightness",
+  "oklchColor",
+  "parseColor",
+  "parseTerminalColorSchemeReport",
+  "renderFakeCursor",
+  "renderLatex",
+  "rgbColor",
+  "setCapabilities",
+  "setCapabilityOverrides",
+  "setImageTranscoder",
 ];
 
 /** The namespace of `…/pi-tui`. */
@@ -132,6 +165,12 @@ export function piTuiModule(): VirtualModule {
   return {
     ...Object.fromEntries(COMPONENTS.map((name) => [name, componentClass(name)])),
     ...Object.fromEntries(INERT.map((name) => [name, () => inert()])),
+    hyperlink: (text: unknown) => String(text),
+    styleText: (_style: unknown, text: unknown) => String(text),
+    styleTextWithAnsi: (text: unknown) => String(text),
+    stripTerminalSequences,
+    replaceControlCharacters: (text: string) => text.replace(/[\x00-\x08\x0b-\x1f\x7f]/g, "\ufffd"),
+    sliceByColumn,
     visibleWidth,
     truncateToWidth,
     wrapTextWithAnsi,

@@ -1,6 +1,7 @@
 // What only command handlers may do: switch, fork and walk sessions, reload, wait.
 import { type Context, Extensions, type SlashContext } from "mortise/extension";
 import { createContext, extend } from "./_context.ts";
+import { promptOptions } from "./_events.ts";
 import type { Runtime } from "./_runtime.ts";
 import { isObject } from "./_schema.ts";
 import { createSessionWriter, moveTo } from "./_session-manager.ts";
@@ -26,7 +27,7 @@ export function createCommandContext(runtime: Runtime, ctx: SlashContext): objec
     reload: async () => {
       await ctx.use(Extensions).reload();
     },
-    getSystemPromptOptions: () => ({ cwd: ctx.conversation.cwd }),
+    getSystemPromptOptions: () => promptOptions(ctx, ctx.conversation),
     output: (text: string) => ctx.output(String(text)),
   });
 }

@@ -17,6 +17,21 @@ export function visibleWidth(text: string): number {
   return width;
 }
 
+export function stripTerminalSequences(text: string): string {
+  return text.replace(ESCAPES, "");
+}
+
+/** The part between two columns; escape sequences are left out. */
+export function sliceByColumn(text: string, from: number, length: number): string {
+  let at = 0;
+  let slice = "";
+  for (const piece of graphemes(stripTerminalSequences(text))) {
+    if (at >= from && at + piece.width <= from + length) slice += piece.text;
+    at += piece.width;
+  }
+  return slice;
+}
+
 function graphemeWidth(grapheme: string): number {
   if (INVISIBLE.test(grapheme)) return 0;
   return WIDE.test(grapheme) ? 2 : 1;
