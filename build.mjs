@@ -7,6 +7,8 @@ import { fileURLToPath } from "node:url";
 
 const root = dirname(fileURLToPath(import.meta.url));
 const ifPossible = process.argv.includes("--if-possible");
+/** `--outdir NAME` builds beside dist/, for tests of sources that are newer than it. */
+const outdir = process.argv.includes("--outdir") ? process.argv[process.argv.indexOf("--outdir") + 1] : "dist";
 
 /**
  * esbuild, TypeScript, vite and ripgrep ship their binaries as optional dependencies of their own. After
@@ -49,6 +51,39 @@ function parentOf(lock, name) {
   return found?.[0] ?? "node_modules/.absent";
 }
 
+/**
+ * Node gives a CommonJS module named exports when it is imported; a bundled dynamic import gives only the default. This puts the
+ * names back, so that `await import("yaml")` means the same in the bundle as from the sources.
+ */
+const namedExports = {
+  name: "named-exports-of-commonjs",
+  setup(build) {
+    build.onResolve({ filter: /^[^./]/ }, async (args) => {
+      if (args.kind !== "dynamic-import" || args.pluginData === "plain" || args.path.startsWith("node:")) return undefined;
+      const { resolveDir } = args;
+      const found = await build.resolve(args.path, { kind: "import-statement", resolveDir, pluginData: "plain" });
+      if (found.errors.length > 0 || found.external || !isCommonJs(found.path)) return undefined;
+      return { path: args.path, namespace: "named", pluginData: { resolveDir } };
+    });
+    build.onLoad({ filter: /.*/, namespace: "named" }, async (args) => {
+      const names = Object.keys(await import(args.path)).filter((name) => name !== "default" && /^[a-zA-Z_$][\w$]*$/.test(name));
+      const specifier = JSON.stringify(args.path);
+      const lines = [`import all from ${specifier};`, "export default all;"];
+      for (const [index, name] of names.entries()) lines.push(`const v${index} = all.${name};`, `export { v${index} as ${name} };`);
+      return { contents: lines.join("\n"), resolveDir: args.pluginData.resolveDir };
+    });
+  },
+};
+
+function isCommonJs(file) {
+  if (file.endsWith(".mjs") || file.endsWith(".cjs")) return file.endsWith(".cjs");
+  for (let folder = dirname(file); ; folder = dirname(folder)) {
+    const manifest = join(folder, "package.json");
+    if (existsSync(manifest)) return JSON.parse(readFileSync(manifest, "utf8")).type !== "module";
+    if (folder === dirname(folder)) return true;
+  }
+}
+
 async function loadEsbuild() {
   if (!existsSync(join(root, "node_modules/esbuild"))) return undefined;
   return import("esbuild");
@@ -63,7 +98,7 @@ if (esbuild === undefined) {
   );
   if (!ifPossible) process.exitCode = 1;
 } else {
-  rmSync(join(root, "dist"), { recursive: true, force: true });
+  rmSync(join(root, outdir), { recursive: true, force: true });
   await esbuild.build({
     absWorkingDir: root,
     entryPoints: {
@@ -73,7 +108,7 @@ if (esbuild === undefined) {
       extension: "core/extension.ts",
       testing: "core/testing.ts",
     },
-    outdir: "dist",
+    outdir,
     bundle: true,
     splitting: true,
     format: "esm",
@@ -89,10 +124,11 @@ if (esbuild === undefined) {
     banner: {
       js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
     },
+    plugins: [namedExports],
     logLevel: "warning",
   });
   // Beside the chunks, because the loader looks for it beside itself.
-  copyFileSync(join(root, "core/loader/transform-worker.mjs"), join(root, "dist/chunks/transform-worker.mjs"));
+  copyFileSync(join(root, "core/loader/transform-worker.mjs"), join(root, outdir, "chunks/transform-worker.mjs"));
   if (!process.argv.includes("--no-types")) printTypes();
 }
 

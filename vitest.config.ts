@@ -18,6 +18,5 @@ export default defineConfig({
     isolate: false,
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    globalSetup: [],
   },
 });

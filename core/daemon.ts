@@ -54,13 +54,15 @@ export interface DaemonOptions {
   watch: boolean;
   /** Check command results against their schemas; for tests. */
   validateResults?: boolean;
-  /** Folders of units in front of all others; for tests. */
-  extraRoots?: readonly Root[];
+  /** Also load what lies in the package's own `extensions/` beside the built-ins (DESIGN §2 "Extension folders"). */
+  packageExtensions: boolean;
   onShutdownRequest(): void;
 }
 
 /** Milliseconds one command that was read before the end of input may take to answer. */
 const SETTLE_LIMIT_MS = 2_000;
+/** How long the end of input waits for the start: loading is bounded by itself, this bounds it together. */
+const START_LIMIT_MS = 12_000;
 /** 000_…, "Background conversations": what still runs then is stopped. */
 const BACKGROUND_GRACE_MS = 5_000;
 const PACKAGE_ROOT = packageRoot();
@@ -74,6 +76,7 @@ export class Daemon {
   readonly #core: Scope;
   readonly #trust: ProjectTrust;
   readonly #sessionsDir: string | undefined;
+  #starting: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
   #timeline: [step: string, ms: number][] = [];
 
@@ -110,7 +113,12 @@ export class Daemon {
   }
 
   /** Loads everything and opens the lane. @throws {CommandError} when a named session or `--config` file cannot be used. */
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    this.#starting = this.#start();
+    return this.#starting;
+  }
+
+  async #start(): Promise<void> {
     const began = performance.now();
     const mark = (step: string) => this.#timeline.push([step, performance.now() - began]);
     // Built-ins are live before the first await; with --dev they come from their sources and take a moment.
@@ -139,6 +147,8 @@ export class Daemon {
   }
 
   async #close(input: "ended" | "open"): Promise<void> {
+    // Commands that were read while everything was being loaded are answered as well.
+    await untilSettled(this.#starting, input === "ended" ? START_LIMIT_MS : SETTLE_LIMIT_MS);
     this.kernel.endInput();
     const attached = this.conversations.hasAttached ? this.conversations.attached : undefined;
     const aborted = attached?.abort(input === "ended" ? "The host closed stdin" : "The daemon is shutting down", {
@@ -158,12 +168,7 @@ export class Daemon {
   async #graceForBackground(): Promise<void> {
     const running = this.conversations.list().filter((conversation) => !conversation.isAttached && conversation.isStreaming);
     if (running.length === 0) return;
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, BACKGROUND_GRACE_MS);
-    });
-    await Promise.race([Promise.all(running.map((conversation) => conversation.whenIdle())), limit]);
-    clearTimeout(timer);
+    await untilSettled(Promise.all(running.map((conversation) => conversation.whenIdle())), BACKGROUND_GRACE_MS);
   }
 
   notice(level: "info" | "warning" | "error", message: string): void {
@@ -266,11 +271,12 @@ export class Daemon {
   /** DESIGN §2 "Extension folders", in the order in which units of one rank answer. */
   #roots(): Root[] {
     const { options: cli, home, builtins } = this.#options;
-    const roots: Root[] = [...(this.#options.extraRoots ?? [])];
+    const roots: Root[] = [];
     for (const path of cli.extension) roots.push({ path, origin: "cli", kind: "unit" });
     if (cli.noExtensions) return roots;
     if (this.#trust.isTrusted(cli.cwd)) roots.push(this.#projectRoot());
     roots.push({ path: join(home, "extensions"), origin: "user", kind: "folder" });
+    if (!this.#options.packageExtensions) return roots;
     const own = join(PACKAGE_ROOT, "extensions");
     const exclude = builtins.flatMap((unit) => (unit.sources === undefined ? [] : [real(join(PACKAGE_ROOT, unit.sources))]));
     roots.push({ path: own, origin: "user", kind: "folder", exclude });
@@ -364,6 +370,16 @@ export class Daemon {
     }
     process.stderr.write(`${lines.join("\n")}\n`);
   }
+}
+
+/** Resolves when `work` has ended in any way, at the latest after `limitMs`. */
+async function untilSettled(work: Promise<unknown> | undefined, limitMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, limitMs);
+  });
+  await Promise.race([Promise.resolve(work).catch(() => {}), limit]);
+  clearTimeout(timer);
 }
 
 function findUnit(loader: Loader, id: string): LoadedUnit {

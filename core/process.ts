@@ -1,5 +1,6 @@
 // The daemon as a process: claims stdio, wires the pipes, answers signals, decides the exit code. The only place that ends the
 // process. DESIGN §2 "Exit codes" and §9 "End of input".
+import { appendFileSync, mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Frame } from "../protocol/frame.ts";
@@ -35,6 +36,7 @@ export async function runProcess(options: Options): Promise<void> {
   const log = createLogger({
     level: options.logLevel,
     write: (line) => process.stderr.write(line),
+    archive: logFile(join(mortiseHome(process.env), "logs")),
     redact: (text) => redact(text),
     pretty: process.stderr.isTTY === true,
   });
@@ -58,6 +60,7 @@ export async function runProcess(options: Options): Promise<void> {
     log,
     builtins,
     watch: true,
+    packageExtensions: true,
     sink: {
       send: (frame: Frame) => outbound.send(frame),
       sendText: (json) => outbound.sendSerialized(json, "response"),
@@ -85,6 +88,20 @@ export async function runProcess(options: Options): Promise<void> {
     log.debug("Start-up failed", { stack: errorStack(error) });
     await end(1, "open");
   }
+}
+
+/** Appends to one file a day, made with its first line. A folder that cannot be written is no reason to stop: stderr has it all. */
+function logFile(folder: string): (line: string) => void {
+  let broken = false;
+  return (line) => {
+    if (broken) return;
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      appendFileSync(join(folder, `${new Date().toISOString().slice(0, 10)}.log`), line, { mode: 0o600 });
+    } catch {
+      broken = true;
+    }
+  };
 }
 
 function guardProcess(daemon: Daemon, log: Daemon["log"], end: (code: number, input: "ended" | "open") => Promise<void>): void {

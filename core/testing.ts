@@ -85,6 +85,7 @@ export async function startDaemon(start: StartOptions = {}): Promise<TestDaemon>
     builtins: [...(start.builtins ?? allBuiltins), ...unitsOf(start.extensions ?? {})],
     watch: start.watch ?? true,
     validateResults: true,
+    packageExtensions: false,
     sink: pipe,
     onShutdownRequest: () => void daemon.close("open"),
   });

@@ -117,7 +117,7 @@ describe("Architecture", () => {
     const folders = readdirSync(root, { withFileTypes: true })
       .filter(
         (entry) =>
-          entry.isDirectory() && !entry.name.startsWith(".") && !["node_modules", "dist", "coverage"].includes(entry.name),
+          entry.isDirectory() && !entry.name.startsWith(".") && !/^(node_modules|dist.*|coverage)$/.test(entry.name),
       )
       .map((entry) => entry.name);
     expect(folders.sort()).toEqual(["builtin-tools", "core", "docs", "extensions", "protocol", "test"]);

@@ -123,7 +123,7 @@ export class HostRequestTable {
       budget?.pause();
       const frame: Frame = { type: "extension_ui_request", id, method: method.name, ...params };
       if (timeout !== undefined) frame["timeout"] = timeout;
-      this.#options.send(frame);
+      this.#ask(frame, id);
     });
   }
 
@@ -155,8 +155,17 @@ export class HostRequestTable {
         disconnect: () => settle(() => reject(new DisconnectedError(request.disconnectMessage))),
       });
       options.signal?.addEventListener("abort", onAbort, { once: true });
-      this.#options.send({ type: request.name, id, ...fields });
+      this.#ask({ type: request.name, id, ...fields }, id);
     });
+  }
+
+  /** A request that is too large for a frame is refused by the writer: then it was never asked. */
+  #ask(frame: Frame, id: string): void {
+    try {
+      this.#options.send(frame);
+    } catch (error) {
+      this.reject(id, error);
+    }
   }
 
   #id(prefix: string): string {

@@ -10,6 +10,8 @@ export interface LogOptions {
   write: (line: string) => void;
   /** Masks secrets in what is written. */
   redact?: (text: string) => string;
+  /** Takes every line from `info` on, whatever `level` says; for the log file. */
+  archive?: (line: string) => void;
   /** Readable lines instead of JSON, for a terminal. */
   pretty?: boolean;
 }
@@ -18,25 +20,16 @@ type Line = [level: Exclude<LogLevel, "silent">, message: string, fields: Record
 
 /** A logger whose lines keep their order while pino loads. */
 export function createLogger(options: LogOptions): Logger & { flush(): Promise<void> } {
-  const threshold = SEVERITY[options.level];
+  const shown = SEVERITY[options.level];
+  const threshold = options.archive === undefined ? shown : Math.min(shown, SEVERITY.info);
   const waiting: Line[] = [];
   let sink: ((line: Line) => void) | undefined;
   let loading: Promise<void> | undefined;
 
   const load = async () => {
-    const { pino } = await import("pino");
-    const write = (text: string) => options.write(options.redact ? options.redact(text) : text);
-    const logger = pino(
-      { level: options.level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime },
-      { write },
-    );
-    sink = options.pretty
-      ? ([level, message, fields]) =>
-          write(`${level} ${message}${Object.keys(fields).length > 0 ? ` ${JSON.stringify(fields)}` : ""}\n`)
-      : ([level, message, fields]) => logger[level](fields, message);
+    sink = await openSink(options);
     for (const line of waiting.splice(0)) sink(line);
   };
-
   const log =
     (level: Line[0]) =>
     (message: string, fields: Record<string, unknown> = {}) => {
@@ -54,4 +47,23 @@ export function createLogger(options: LogOptions): Logger & { flush(): Promise<v
       await loading;
     },
   };
+}
+
+async function openSink(options: LogOptions): Promise<(line: Line) => void> {
+  const { pino } = await import("pino");
+  const redact = options.redact ?? ((text: string) => text);
+  const format = { base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime };
+  const shown = pino({ level: options.level, ...format }, { write: (text: string) => options.write(redact(text)) });
+  const { archive } = options;
+  const archived = archive && pino({ level: "info", ...format }, { write: (text: string) => archive(redact(text)) });
+  return ([level, message, fields]) => {
+    archived?.[level](fields, message);
+    if (!options.pretty) shown[level](fields, message);
+    else if (SEVERITY[level] >= SEVERITY[options.level]) options.write(redact(readable(level, message, fields)));
+  };
+}
+
+function readable(level: string, message: string, fields: Record<string, unknown>): string {
+  const rest = Object.keys(fields).length > 0 ? ` ${JSON.stringify(fields)}` : "";
+  return `${level} ${message}${rest}\n`;
 }
