@@ -91,7 +91,7 @@ function cuts(entry: SessionEntry): entry is CompactionEntry | Extract<SessionEn
 }
 
 /** The entries of a path that are in context: from the last cut on, with what a compaction kept. */
-function inContext(path: readonly SessionEntry[], lostParent: (id: string) => string | null | undefined): SessionEntry[] {
+export function inContext(path: readonly SessionEntry[], lostParent: (id: string) => string | null | undefined): SessionEntry[] {
   const cutAt = path.findLastIndex(cuts);
   const cut = path[cutAt];
   if (cut === undefined) return [...path];

@@ -25,6 +25,8 @@ const FOREIGN_GRACE_MS = 24 * 60 * 60 * 1000;
 
 export interface SessionLock {
   readonly lockFile: string;
+  /** The owner before died without letting go. */
+  readonly takenOver: boolean;
   /** Removes the lock if it is still ours. Safe to call twice. */
   release(): void;
 }
@@ -43,7 +45,8 @@ export function realFile(file: string): string {
 export function acquireLock(file: string): SessionLock {
   const lockFile = `${realFile(file)}.lock`;
   const content = JSON.stringify(ownIdentity());
-  if (!createExclusive(lockFile, content)) {
+  const takenOver = !createExclusive(lockFile, content);
+  if (takenOver) {
     const guard = `${lockFile}.takeover`;
     // Two processes may find the same dead owner; the guard lets one of them replace the lock.
     if (!createExclusive(guard, content) && !(removeIfDead(guard) && createExclusive(guard, content))) throw locked(file, guard);
@@ -56,6 +59,7 @@ export function acquireLock(file: string): SessionLock {
   let held = true;
   return {
     lockFile,
+    takenOver,
     release() {
       if (held && read(lockFile) === content) remove(lockFile);
       held = false;

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import type { AgentMessage } from "../../protocol/message.ts";
 import { CommandError, errorMessage } from "../kernel/errors.ts";
 import { Artifacts } from "./artifacts.ts";
-import { PathContext, slotType } from "./context.ts";
+import { inContext, PathContext, slotType } from "./context.ts";
 import {
   checkDraft,
   type EntryDraft,
@@ -22,7 +22,7 @@ import { openForReading, type ReadReport, readHeader, readSession } from "./read
 import { type SessionStats, sessionStats } from "./stats.ts";
 import { sessionFileName, sessionFilePath } from "./store.ts";
 import { EntryTree } from "./tree.ts";
-import { SessionWriter } from "./writer.ts";
+import { removeLeftovers, SessionWriter } from "./writer.ts";
 
 export interface CreateOptions {
   readonly cwd: string;
@@ -219,6 +219,10 @@ export class SessionLog {
   context(): readonly AgentMessage[] {
     return this.#pathContext().messages;
   }
+  /** The entries of the path that are in context, state entries included; a compaction comes first, then what it kept. */
+  contextEntries(): SessionEntry[] {
+    return inContext(this.path(), (id) => this.#tree.substituteOf(id));
+  }
   /** Changes when earlier messages left or changed: after `branchTo` and after a compaction. */
   get contextVersion(): number {
     return this.#contextVersion;
@@ -376,7 +380,9 @@ function* fileLines(
 
 function lockFor(file: string): SessionLock {
   try {
-    return acquireLock(file);
+    const lock = acquireLock(file);
+    if (lock.takenOver) removeLeftovers(file);
+    return lock;
   } catch (error) {
     if (SessionLockedError.is(error)) throw error;
     throw new SessionFormatError(file, `it cannot be locked for writing (${errorMessage(error)})`);

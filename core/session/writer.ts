@@ -10,6 +10,7 @@ import {
   linkSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readSync,
   renameSync,
   rmSync,
@@ -17,7 +18,7 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setImmediate as nextTick } from "node:timers/promises";
 import { SessionLockedError, SessionWriteError } from "./errors.ts";
 import { acquireLock, realFile, type SessionLock } from "./lock.ts";
@@ -244,6 +245,14 @@ export class SessionWriter {
       throw error;
     }
   }
+}
+
+/** Removes half-made copies that a killed owner left beside the file. Only for the holder of its lock. */
+export function removeLeftovers(file: string): void {
+  const target = realFile(file);
+  const prefix = `${basename(target)}.tmp-`;
+  for (const name of readdirSync(dirname(target)))
+    if (name.startsWith(prefix)) rmSync(join(dirname(target), name), { force: true });
 }
 
 /** Blocks of text of about one chunk, made of whole lines. */

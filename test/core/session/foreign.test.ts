@@ -1,9 +1,10 @@
 // Files of other programs and of older versions.
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, watch, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { opened, tempDir, usage, user } from "./_helpers.ts";
+import { cleanup, opened, soak, tempDir, usage, user, worker } from "./_helpers.ts";
 
 function write(entries: readonly unknown[], file = join(tempDir(), "s.jsonl")): string {
   mkdirSync(dirname(file), { recursive: true });
@@ -218,6 +219,32 @@ describe("older versions", () => {
     writeFileSync(file, grown);
     expect(() => log.append({ type: "message", message: user("three") })).toThrow(/changed by another program/);
     expect(readFileSync(file, "utf8")).toBe(grown);
+  });
+
+  it("1: kill -9 at any moment of the rewrite leaves the old or the new file, complete, and no litter (item 45)", {
+    timeout: 300_000,
+  }, async () => {
+    const long = user("x".repeat(2000));
+    const flat = [v1[0], ...Array.from({ length: 3000 }, (_, i) => ({ type: "message", timestamp: at(i), message: long }))];
+    const tries = soak ? 20 : 2;
+    for (let n = 0; n < tries; n++) {
+      const file = write(flat);
+      const w = worker();
+      expect(await w.ask({ do: "open", file })).toEqual({ entries: 3000 });
+      const seen = new Promise<void>((resolve) => {
+        const watching = watch(dirname(file), (_, name) => name?.includes(".tmp-") && resolve());
+        cleanup(() => watching.close());
+      });
+      void w.ask({ do: "append", text: "new" });
+      await seen;
+      await sleep(n * 2);
+      await w.kill();
+      const { log, report } = await opened(file);
+      expect(report.lostLines).toBe(0);
+      expect(log.entries.length).toBe(report.version === 1 ? 3000 : 3001);
+      expect(readdirSync(dirname(file)).filter((name) => name.includes(".tmp-"))).toEqual([]);
+      log.close();
+    }
   });
 
   it("2: the tree stays, hook messages become custom ones", async () => {
