@@ -2,7 +2,15 @@
 // only from the model that thought it, and cache marks that stay where they are from turn to turn.
 
 import type { Messages } from "@anthropic-ai/sdk/resources/messages";
-import type { AssistantMessage, Model, ModelMessage, ProviderRequest, ThinkingLevel } from "mortise/extension";
+import {
+  type AssistantMessage,
+  defineSetting,
+  type Model,
+  type ModelMessage,
+  type ProviderRequest,
+  type ThinkingLevel,
+  z,
+} from "mortise/extension";
 import { blankResult, filled, Renaming, readImage, toolNames } from "./_content.ts";
 
 type Param = Messages.MessageParam & { content: Messages.ContentBlockParam[] };
@@ -15,20 +23,22 @@ export interface BuiltRequest {
 
 const mark: Messages.CacheControlEphemeral = { type: "ephemeral" };
 
-/** Tokens of thinking per level for models with a budget (agent-semantics §2.7). */
-const budgets: Record<Exclude<ThinkingLevel, "off">, number> = {
-  minimal: 1024,
-  low: 2048,
-  medium: 8192,
-  high: 16_384,
-  xhigh: 32_768,
-  max: 32_768,
-};
+const tokens = z.number().int().positive();
+export const budgetsSetting = defineSetting({
+  name: "thinkingBudgets",
+  summary: "Tokens of thinking per level, for models that think within a budget",
+  schema: z.object({ minimal: tokens, low: tokens, medium: tokens, high: tokens, xhigh: tokens, max: tokens }).partial(),
+  default: {},
+});
+export type Budgets = Partial<Record<Exclude<ThinkingLevel, "off">, number | undefined>>;
+
+/** Agent-semantics §2.7. */
+const defaultBudgets = { minimal: 1024, low: 2048, medium: 8192, high: 16_384, xhigh: 32_768, max: 32_768 };
 /** The service's smallest budget, and what is kept for the answer when the model's limit is small. */
 const MIN_BUDGET = 1024;
 const DEFAULT_MAX_TOKENS = 8192;
 
-export function buildRequest(request: ProviderRequest): BuiltRequest {
+export function buildRequest(request: ProviderRequest, budgets: Budgets = {}): BuiltRequest {
   const names = toolNames(request, 128);
   const ids = new Renaming(64);
   const messages = convert(request, names, ids);
@@ -45,7 +55,7 @@ export function buildRequest(request: ProviderRequest): BuiltRequest {
   for (const turn of messages.filter((message) => message.role === "user").slice(-2)) markLast(turn.content);
   const params: Messages.MessageCreateParamsStreaming = {
     model: request.model.requestModelId ?? request.model.id,
-    ...thinking(request, messages),
+    ...thinking(request, messages, budgets),
     messages,
     stream: true,
   };
@@ -69,7 +79,7 @@ interface ThinkingParams {
   output_config?: Messages.OutputConfig;
 }
 
-function thinking(request: ProviderRequest, messages: readonly Param[]): ThinkingParams {
+function thinking(request: ProviderRequest, messages: readonly Param[], budgets: Budgets): ThinkingParams {
   const { model, thinkingLevel: level } = request;
   const limit = model.maxTokens ?? DEFAULT_MAX_TOKENS;
   const base = Math.min(request.maxTokens ?? limit, limit);
@@ -86,7 +96,7 @@ function thinking(request: ProviderRequest, messages: readonly Param[]): Thinkin
     };
   }
   if (!leadsWithThinking(messages)) return { max_tokens: base };
-  const wanted = budgets[level];
+  const wanted = Math.max(budgets[level] ?? defaultBudgets[level], MIN_BUDGET);
   const max = Math.min(base + wanted, limit);
   const budget = max <= wanted ? max - MIN_BUDGET : wanted;
   return budget < MIN_BUDGET ? { max_tokens: base } : { max_tokens: max, thinking: { type: "enabled", budget_tokens: budget } };

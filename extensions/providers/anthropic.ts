@@ -1,7 +1,7 @@
 // The Messages API, by the official SDK: api.anthropic.com and every server that speaks the same language.
 import type { Messages } from "@anthropic-ai/sdk/resources/messages";
 import { defineProvider, type ProviderEvent, type ProviderRequest } from "mortise/extension";
-import { buildRequest } from "./_anthropic-request.ts";
+import { type Budgets, budgetsSetting, buildRequest } from "./_anthropic-request.ts";
 import { MessageReader } from "./_anthropic-stream.ts";
 import { Exchange } from "./_exchange.ts";
 import { fault } from "./_faults.ts";
@@ -12,14 +12,14 @@ const PUBLIC_URL = "https://api.anthropic.com";
 /** The SDK's limit covers the wait for headers only; silence is watched by the exchange. Largest delay of a timer. */
 const NO_LIMIT_MS = 2_147_483_647;
 
-export default defineProvider({
+const provider = defineProvider({
   name: "anthropic-messages",
   summary: "Anthropic's Messages API and servers compatible with it",
   needsKey: true,
   async *stream(request, ctx) {
     const exchange = new Exchange(request, baseUrlOf(request.model.baseUrl), ctx);
     try {
-      yield* answer(request, exchange);
+      yield* answer(request, exchange, ctx.setting(budgetsSetting));
     } catch (error) {
       yield { type: "error", error: exchange.fault(error) };
     } finally {
@@ -37,9 +37,11 @@ export default defineProvider({
   },
 });
 
-async function* answer(request: ProviderRequest, exchange: Exchange): AsyncGenerator<ProviderEvent> {
+export default [provider, budgetsSetting];
+
+async function* answer(request: ProviderRequest, exchange: Exchange, budgets: Budgets): AsyncGenerator<ProviderEvent> {
   exchange.connection.throwIfAborted();
-  const { params, names } = buildRequest(request);
+  const { params, names } = buildRequest(request, budgets);
   const client = await open(exchange.baseUrl, request.apiKey, request.headers ?? {}, await exchange.fetch());
   // Not `messages.create`: it writes advice about older models to the console.
   const stream = await client.post<AsyncIterable<Messages.RawMessageStreamEvent>>("/v1/messages", {

@@ -437,6 +437,11 @@ describe("anthropic: what is sent", () => {
     });
     expect(await sent({ thinkingLevel: "high" }, 1500)).toEqual({ max_tokens: 1500 });
 
+    model = { ...model, maxTokens: 64_000 };
+    const configured = contextWith({ thinkingBudgets: { low: 4000 } });
+    await run({ text: "ok" }, { thinkingLevel: "low", maxTokens: 100 }, configured);
+    expect(fake.requests.at(-1)?.body).toMatchObject({ thinking: { budget_tokens: 4000 } });
+
     const adaptive = { mode: "adaptive" as const, efforts: ["low" as const, "max" as const] };
     model = { ...model, thinking: { ...adaptive, off: "between_tools" }, compat: { thinkingDisplay: "summarized" } };
     expect(await sent({ thinkingLevel: "max" })).toEqual({
