@@ -298,15 +298,12 @@ function models(runtime: Runtime): Record<string, unknown> {
     setModel: async (model: unknown) => {
       const ctx = runtime.action("setModel");
       const known = toKnownModel(ctx, model);
-      if (
-        known === undefined ||
-        !ctx
-          .use(Models)
-          .available()
-          .some((each) => each.provider === known.provider)
-      )
-        return false;
-      ctx.conversation.select({ model: known });
+      const providers = ctx
+        .use(Models)
+        .available()
+        .map((each) => each.provider);
+      if (known === undefined || !providers.includes(known.provider)) return false;
+      await runCommand(ctx, "set_model", { provider: known.provider, modelId: known.id });
       return true;
     },
     getThinkingLevel: () => runtime.action("getThinkingLevel").conversation.selection.thinkingLevel,
@@ -315,8 +312,11 @@ function models(runtime: Runtime): Record<string, unknown> {
       const parsed = ThinkingLevel.safeParse(level);
       if (!parsed.success)
         throw new Error(`Thinking level must be one of ${ThinkingLevel.options.join(", ")}, found ${errorText(level)}`);
-      const { model } = ctx.conversation.selection;
-      ctx.conversation.select({ thinkingLevel: model === undefined ? parsed.data : ctx.use(Models).clamp(model, parsed.data) });
+      const { model, thinkingLevel: before } = ctx.conversation.selection;
+      const thinkingLevel = model === undefined ? parsed.data : ctx.use(Models).clamp(model, parsed.data);
+      if (thinkingLevel === before) return;
+      ctx.conversation.select({ thinkingLevel });
+      ctx.conversation.emitRaw({ type: "thinking_level_changed", thinkingLevel });
     },
     getServiceTier: () => undefined,
     setServiceTier: () => {},

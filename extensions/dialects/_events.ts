@@ -7,7 +7,6 @@ import {
   type ConversationHandle,
   contextBuilding,
   defineHook,
-  frameEmitted,
   input,
   messageEnded,
   providerRequest,
@@ -314,69 +313,4 @@ function runEndedHook(runtime: Runtime, handler: Handler, type: string): Hook {
     },
     attachedOnly,
   );
-}
-
-/** One generation's observers of frames: a single hook serves all its handlers, in order of registration. */
-export class FrameObservers {
-  readonly #runtime: Runtime;
-  readonly #handlers = new Map<string, Handler[]>();
-  readonly #turns = new WeakMap<object, number>();
-  #remove: (() => void) | undefined;
-
-  constructor(runtime: Runtime) {
-    this.#runtime = runtime;
-  }
-
-  on(event: string, handler: Handler): () => void {
-    this.#handlers.set(event, [...(this.#handlers.get(event) ?? []), handler]);
-    this.#remove ??= this.#runtime.scope.add(
-      defineHook(frameEmitted, ({ frame, conversation }, ctx) => this.#told(frame, conversation, ctx), attachedOnly),
-    );
-    return () => {
-      const left = (this.#handlers.get(event) ?? []).filter((each) => each !== handler);
-      if (left.length > 0) this.#handlers.set(event, left);
-      else this.#handlers.delete(event);
-      if (this.#handlers.size > 0) return;
-      this.#remove?.();
-      this.#remove = undefined;
-    };
-  }
-
-  #told(frame: { type: string; [field: string]: unknown }, conversation: object, ctx: Context): Promise<void> | undefined {
-    const turn = this.#countTurn(frame.type, conversation);
-    const names = FOLLOWERS[frame.type] ?? [frame.type];
-    if (!names.some((name) => this.#handlers.has(name))) return undefined;
-    return this.#tell(names, { ...frame, ...turn }, ctx);
-  }
-
-  async #tell(names: readonly string[], event: Answer, ctx: Context): Promise<void> {
-    for (const name of names) {
-      for (const handler of this.#handlers.get(name) ?? []) {
-        await call(this.#runtime, ctx, handler, renamed(name, event));
-      }
-    }
-  }
-
-  /** Turns are counted from 0 within a run. */
-  #countTurn(type: string, conversation: object): Answer {
-    if (type === "agent_start") this.#turns.set(conversation, -1);
-    if (type === "turn_start") {
-      const index = (this.#turns.get(conversation) ?? -1) + 1;
-      this.#turns.set(conversation, index);
-      return { turnIndex: index, timestamp: Date.now() };
-    }
-    return type === "turn_end" ? { turnIndex: Math.max(0, this.#turns.get(conversation) ?? 0) } : {};
-  }
-}
-
-/** Frame → the events it stands for, in the order they are told. */
-const FOLLOWERS: Readonly<Record<string, readonly string[]>> = {
-  agent_end: ["agent_end", "agent_settled"],
-  thinking_level_changed: ["thinking_level_changed", "thinking_level_select"],
-};
-
-function renamed(name: string, event: Answer): Answer {
-  if (name === "agent_settled") return { type: name };
-  if (name === "thinking_level_select") return { type: name, level: event["thinkingLevel"] };
-  return { ...event, type: name };
 }

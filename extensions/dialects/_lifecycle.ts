@@ -1,8 +1,10 @@
 // Handlers of one generation: subscription, and the two events that belong to the generation itself: session_start when it
 // went live, session_shutdown when it retires.
 import { defineHook, sessionBranched, sessionSwitched } from "mortise/extension";
+import { beforeCompactHook, compactedHook } from "./_compaction-events.ts";
 import { createContext } from "./_context.ts";
-import { FrameObservers, HOOKS, previous } from "./_events.ts";
+import { HOOKS, previous } from "./_events.ts";
+import { FrameObservers } from "./_frame-observers.ts";
 import type { Handler, Runtime } from "./_runtime.ts";
 import { userBashOverride } from "./_user-bash.ts";
 
@@ -38,6 +40,8 @@ export class Lifecycle {
     const { scope } = this.#runtime;
     if (event === "session_start" || event === "session_shutdown") return this.#subscribeOwn(event, handler);
     if (event === "user_bash") return scope.add(userBashOverride(this.#runtime, handler));
+    if (event === "session_before_compact") return scope.add(beforeCompactHook(this.#runtime, handler));
+    if (event === "session_compact") return scope.add(compactedHook(this.#runtime, handler));
     const hooks = Object.hasOwn(HOOKS, event) ? HOOKS[event] : undefined;
     if (hooks !== undefined) return scope.add(...hooks(this.#runtime, handler));
     if (NEVER.has(event)) this.#runtime.warnOnce(event, `The event ${event} does not occur here`);
@@ -61,6 +65,7 @@ export class Lifecycle {
     scope.onRetire?.((reason) => this.#tell("session_shutdown", { reason: reason === "reload" ? "reload" : "quit" }));
     scope.onLive?.((reason) => {
       this.#runtime.setLive();
+      this.#frames.remember(scope.ctx.conversation);
       return this.#tell("session_start", { reason });
     });
   }

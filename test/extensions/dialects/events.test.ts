@@ -1,7 +1,7 @@
 // Lifecycle events and actions of the pi object.
 import { describe, expect, it } from "vitest";
 import type { TestDaemon } from "../../../core/testing.ts";
-import { answerOf, errors, notices, start } from "./_start.ts";
+import { answerOf, errors, notices, start, toolResults } from "./_start.ts";
 
 async function withUnit<T>(
   text: string,
@@ -252,6 +252,134 @@ describe("user_bash", () => {
       expect(await daemon.ask("bash", { command: "echo real" })).toMatchObject({ output: expect.stringContaining("real") });
       const { messages } = (await daemon.ask("get_messages")) as { messages: { role: string; command?: string }[] };
       expect(messages.map((message) => message.command)).toEqual(["fake", "remote", "echo real"]);
+    });
+  });
+});
+
+describe("models", () => {
+  it("changes of model and level are told with what was before; setModel refuses unknown ones", async () => {
+    const text = `
+      export default function (pi) {
+        const log = [];
+        pi.on("model_select", (event) => { log.push((event.previousModel?.id ?? "none") + " to " + event.model.id); });
+        pi.on("thinking_level_select", (event) => { log.push(event.previousLevel + " to " + event.level); });
+        pi.registerCommand("choose", { handler: async (_args, ctx) => {
+          const script = ctx.modelRegistry.find("offline", "script");
+          const done = [await pi.setModel(script), await pi.setModel({ provider: "nobody", id: "x" }), ctx.modelRegistry.hasConfiguredAuth(script)];
+          pi.setThinkingLevel("high");
+          pi.setThinkingLevel("high");
+          let refused;
+          try { pi.setThinkingLevel("enormous"); } catch (error) { refused = error.message; }
+          ctx.ui.notify(JSON.stringify({ done, level: pi.getThinkingLevel(), model: ctx.model.id, refused }));
+        } });
+        pi.registerCommand("log", { handler: async (_args, ctx) => ctx.ui.notify(log.join("; ")) });
+      }`;
+    await withUnit(text, async (daemon) => {
+      await daemon.prompt("/choose");
+      expect(JSON.parse(notices(daemon)[0] ?? "")).toEqual({
+        done: [true, false, true],
+        level: "high",
+        model: "script",
+        refused: expect.stringContaining('found "enormous"'),
+      });
+      await daemon.prompt("/log");
+      expect(notices(daemon)[1]).toBe("echo to script; off to high");
+      expect(daemon.frames.filter((frame) => frame.type === "thinking_level_changed")).toHaveLength(1);
+      expect(errors(daemon)).toEqual([]);
+    });
+  });
+
+  it("extensions may ask a model themselves, streamed or whole", async () => {
+    const text = `
+      import { complete, stream } from "@mariozechner/pi-ai";
+      export default function (pi) {
+        pi.registerCommand("think", { handler: async (args, ctx) => {
+          const context = { systemPrompt: "s", messages: [{ role: "user", content: args, timestamp: 1 }] };
+          const whole = await complete(ctx.model, context, { maxTokens: 50 });
+          const types = new Set();
+          for await (const event of stream(ctx.model, context)) types.add(event.type);
+          ctx.ui.notify(JSON.stringify({ role: whole.role, text: whole.content[0].text, stop: whole.stopReason, types: [...types] }));
+        } });
+      }`;
+    await withUnit(text, async (daemon) => {
+      await daemon.prompt("/think out loud");
+      expect(JSON.parse(notices(daemon)[0] ?? "")).toEqual({
+        role: "assistant",
+        text: "out loud",
+        stop: "stop",
+        types: ["start", "text_start", "text_delta", "text_end", "done"],
+      });
+    });
+  });
+});
+
+describe("compaction", () => {
+  const text = (answer: string) => `
+    import { serializeConversation } from "@mariozechner/pi-coding-agent";
+    export default function (pi) {
+      pi.on("session_before_compact", (event) => {
+        const { preparation } = event;
+        const words = serializeConversation(preparation.messagesToSummarize);
+        return ${answer};
+      });
+      pi.on("session_compact", (event, ctx) => ctx.ui.notify(event.fromExtension + " " + event.compactionEntry.summary));
+    }`;
+  const fill = async (daemon: TestDaemon) => {
+    for (let n = 0; n < 3; n++) await daemon.prompt(`number ${n} ${"word ".repeat(20_000)}`);
+  };
+
+  it("a handler may give the summary, or cancel", async () => {
+    const own =
+      '{ compaction: { summary: "Own: " + words.slice(0, 15), firstKeptEntryId: preparation.firstKeptEntryId, tokensBefore: preparation.tokensBefore } }';
+    await withUnit(text(own), async (daemon) => {
+      await fill(daemon);
+      const result = await daemon.ask("compact");
+      expect(result["summary"]).toBe("Own: [User] number 0");
+      expect(notices(daemon)).toEqual(["true Own: [User] number 0"]);
+    });
+    await withUnit(text("{ cancel: true }"), async (daemon) => {
+      await fill(daemon);
+      expect(await daemon.request("compact")).toMatchObject({ success: false });
+      expect(notices(daemon)).toEqual([]);
+    });
+  });
+});
+
+describe("tool factories", () => {
+  it("a wrapped built-in runs in place of itself, with spawn hooks, and does not meet itself", async () => {
+    const text = `
+      import { createBashTool } from "@mariozechner/pi-coding-agent";
+      export default function (pi) {
+        const bash = createBashTool(process.cwd(), { spawnHook: ({ command, cwd, env }) => ({ command: "export WRAPPED=yes\\n" + command, cwd, env }) });
+        pi.registerTool({ ...bash, name: "bash", label: "wrapped", description: bash.description, parameters: bash.parameters,
+          execute: async (id, params, signal, onUpdate, ctx) => {
+            const result = await createBashTool(ctx.cwd, { spawnHook: ({ command, cwd, env }) => ({ command: "export WRAPPED=yes; " + command, cwd, env }) }).execute(id, params, signal, onUpdate);
+            return { ...result, content: [{ type: "text", text: "[" + result.content[0].text + "]" }] };
+          } });
+      }`;
+    await withUnit(text, async (daemon) => {
+      expect(errors(daemon)).toEqual([]);
+      const [result] = toolResults(await daemon.prompt('call bash {"command": "echo $WRAPPED; pwd"}'));
+      expect(result).toEqual({ name: "bash", isError: false, text: expect.stringMatching(/^\[yes\s+.*work\s*\]$/s) });
+    });
+  });
+
+  it("withFileMutationQueue keeps changes of one file in order", async () => {
+    const text = `
+      import { getAgentDir, withFileMutationQueue } from "@mariozechner/pi-coding-agent";
+      export default function (pi) {
+        pi.registerCommand("ordered", { handler: async (_args, ctx) => {
+          const log = [];
+          const slow = withFileMutationQueue("/tmp/none", async () => { await new Promise((done) => setTimeout(done, 10)); log.push("slow"); return 1; });
+          const failing = withFileMutationQueue("/tmp/none", () => { log.push("failing"); throw new Error("x"); }).catch(() => "caught");
+          const other = withFileMutationQueue("/tmp/other", () => { log.push("other"); });
+          ctx.ui.notify(JSON.stringify([await Promise.all([slow, failing, other]), log, getAgentDir()]));
+        } });
+      }`;
+    await withUnit(text, async (daemon) => {
+      await daemon.prompt("/ordered");
+      expect(errors(daemon)).toEqual([]);
+      expect(JSON.parse(notices(daemon)[0] ?? "")).toEqual([[1, "caught", null], ["other", "slow", "failing"], daemon.home]);
     });
   });
 });
