@@ -345,7 +345,7 @@ export class Loader {
       }
       let change = this.#lookAgain(unit);
       if (unit.dirty !== seen && mustGoOn(unit, change)) continue;
-      if (attempt.outcome === "failed" && cause === "watch" && (await becameDirty(unit, seen, ERROR_GRACE_MS))) {
+      if (attempt.outcome === "failed" && cause === "watch" && (await isWrittenAgain(unit, seen))) {
         change = this.#lookAgain(unit);
         if (mustGoOn(unit, change)) continue;
       }
@@ -501,7 +501,16 @@ function isTorn(generation: Generation): boolean {
   return false;
 }
 
-/** Waits for a further reason to load. */
+/** Waits until nothing was written for the grace time; true when there is a further reason to load. */
+async function isWrittenAgain(unit: Unit, seen: number): Promise<boolean> {
+  const failedAt = performance.now();
+  for (;;) {
+    const left = ERROR_GRACE_MS - (performance.now() - Math.max(failedAt, unit.lastEventAt));
+    if (left <= 0) return unit.dirty !== seen;
+    if (await becameDirty(unit, seen, left)) return true;
+  }
+}
+
 function becameDirty(unit: Unit, seen: number, withinMs: number): Promise<boolean> {
   if (unit.dirty !== seen) return Promise.resolve(true);
   return new Promise((resolve) => {

@@ -10,6 +10,8 @@ interface Watched {
   readonly watcher: FSWatcher;
   /** Device and inode when the watch was set. */
   readonly identity: string;
+  ready: boolean;
+  settle(): void;
 }
 
 export interface PathWatcherOptions {
@@ -51,6 +53,9 @@ export class PathWatcher {
     const open = [...this.#directories.values()];
     this.#directories.clear();
     await Promise.all(open.map(({ watcher }) => watcher.close()));
+    // A closed watcher never tells that it was ready.
+    this.#opening.clear();
+    for (const { settle } of open) settle();
   }
 
   /** Brings the set of watches in line with what is wanted and what is on disk. */
@@ -59,7 +64,9 @@ export class PathWatcher {
     const needed = new Map<string, string>();
     for (const path of this.#wanted) addDirectories(path, needed);
     for (const [directory, watched] of this.#directories) {
-      if (needed.get(directory) === watched.identity) continue;
+      // One that is still being set up is looked at again when it is ready: chokidar shares handles by path, so that a new watch
+      // beside it would get the handle of the old inode.
+      if (!watched.ready || needed.get(directory) === watched.identity) continue;
       this.#directories.delete(directory);
       void watched.watcher.close();
     }
@@ -76,19 +83,21 @@ export class PathWatcher {
       // One handle per directory: it reports its children, whose own watches would only add handles.
       ignored: (path) => path !== directory,
     });
-    this.#directories.set(directory, { watcher, identity });
+    let settle = () => {};
+    const opened = new Promise<void>((resolve) => {
+      settle = resolve;
+    });
+    const watched: Watched = { watcher, identity, ready: false, settle };
+    this.#directories.set(directory, watched);
+    this.#opening.add(opened);
     watcher.on("raw", (_event, name) => this.#report(typeof name === "string" ? join(directory, name) : directory));
     watcher.on("error", (error) => this.#options.log.debug(`Watching ${directory}: ${errorMessage(error)}`));
-    const opened = new Promise<void>((resolve) => {
-      const settled = () => {
-        this.#opening.delete(opened);
-        resolve();
-        this.#report(directory);
-      };
-      watcher.once("ready", settled);
-      watcher.once("error", settled);
+    watcher.once("ready", () => {
+      watched.ready = true;
+      this.#opening.delete(opened);
+      settle();
+      this.#report(directory);
     });
-    this.#opening.add(opened);
   }
 
   #report(path: string): void {

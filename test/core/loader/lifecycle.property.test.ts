@@ -50,12 +50,13 @@ const sourceOf = (tools: string[], broken: string, content: number) => {
 /** What the files say should be live. */
 class Model {
   readonly good = new Map<string, { tools: string[]; content: number }>();
-  readonly onDisk = new Set<string>();
+  /** Of discovery: each unit is a root of its own. */
+  order: string[] = [];
   readonly off = new Set<string>();
   readonly quarantined = new Set<string>();
 
   answer(tool: string): string | undefined {
-    for (const name of UNITS) {
+    for (const name of this.order) {
       const live = this.good.get(name);
       if (live?.tools.includes(tool) && !this.off.has(name) && !this.quarantined.has(name)) return String(live.content);
     }
@@ -78,7 +79,7 @@ async function apply(
     case "write": {
       const before = host.registry.version;
       await writeFile(path(step.unit), sourceOf(step.tools, step.broken, content));
-      model.onDisk.add(step.unit);
+      if (!model.order.includes(step.unit)) model.order.push(step.unit);
       if (!known(step.unit)) await loader.addRoot({ path: path(step.unit), origin: "user", kind: "unit" });
       else await loader.reload(path(step.unit));
       if (model.off.has(step.unit)) {
@@ -97,6 +98,7 @@ async function apply(
       if (!known(step.unit)) return;
       await rm(path(step.unit), { force: true });
       await loader.removeRoot(path(step.unit));
+      model.order = model.order.filter((name) => name !== step.unit);
       model.good.delete(step.unit);
       model.off.delete(step.unit);
       model.quarantined.delete(step.unit);
@@ -151,10 +153,11 @@ async function check(model: Model, started: Started, seen: Map<string, number>, 
 
 test("the registry is the fold of the active generations", { timeout: 600_000 }, async () => {
   const runs = soak ? 300 : 15;
+  const folder = await folderWith();
+  const cacheDir = await folderWith();
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 20 }), async (steps) => {
-      const folder = await folderWith();
-      const cacheDir = await folderWith();
+      for (const name of UNITS) await rm(join(folder, `${name}.ts`), { force: true });
       const started = await start(undefined, { cacheDir });
       const model = new Model();
       const held: Array<() => void> = [];
