@@ -47,11 +47,14 @@ export async function runProcess(options: Options): Promise<void> {
   };
   const shutDown = async (code: number, input: "ended" | "open") => {
     const limit = setTimeout(() => process.exit(code), SHUTDOWN_LIMIT_MS).unref();
-    await daemon.close(input).catch((error: unknown) => log.error(`Shutdown failed: ${errorMessage(error)}`));
-    clearTimeout(limit);
-    await outbound.end();
-    await log.flush();
-    process.exit(code);
+    try {
+      await daemon.close(input).catch((error: unknown) => log.error(`Shutdown failed: ${errorMessage(error)}`));
+      clearTimeout(limit);
+      await outbound.end();
+      await log.flush();
+    } finally {
+      process.exit(code);
+    }
   };
   const daemon = new Daemon({
     options,
