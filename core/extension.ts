@@ -6,8 +6,8 @@ export * from "../protocol/content.ts";
 export * from "../protocol/message.ts";
 export * from "../protocol/model.ts";
 export { TodoPhase, TodoStatus, TodoTask } from "../protocol/session.ts";
-export type { ConversationHandle, InterruptMode, QueueMode, Selection, SubmitOptions } from "./agent/conversation-types.ts";
 export { estimateTokens } from "./agent/context-usage.ts";
+export type { ConversationHandle, InterruptMode, QueueMode, Selection, SubmitOptions } from "./agent/conversation-types.ts";
 export { notice } from "./agent/events.ts";
 export {
   type Aborting,
@@ -172,6 +172,7 @@ export { type Skill, Skills } from "./services/skills.ts";
 export * from "./services/slash.ts";
 export { defineStateField, type StateFieldDefinition } from "./services/state.ts";
 export { Todos } from "./services/todos.ts";
+export { Transport } from "./services/transport.ts";
 export { Trust } from "./services/trust.ts";
 export { type PathWatch, type PathWatchOptions, watchPaths } from "./services/watch.ts";
 export { messageOf } from "./session/convert.ts";

@@ -68,7 +68,7 @@ export interface ProviderDefinition extends Definition<"provider"> {
   /** Starts the request. Must not throw and must not keep the process alive once `signal` aborts. */
   stream(request: ProviderRequest, ctx: Context): AsyncIterable<ProviderEvent>;
   /** Cheap check of a credential before it is stored; throws what is wrong with it. */
-  verifyKey?(key: string, baseUrl: string | undefined, signal: AbortSignal): Promise<void>;
+  verifyKey?(key: string, baseUrl: string | undefined, signal: AbortSignal, fetch?: typeof globalThis.fetch): Promise<void>;
   /** Models this service has built in, beside the catalogue. */
   readonly models?: readonly Model[] | undefined;
 }

@@ -6,6 +6,8 @@ import type { Credential } from "./models.ts";
 export interface LoginContext {
   readonly signal: AbortSignal;
   readonly env: NodeJS.ProcessEnv;
+  /** Fetches through the proxies of the environment. */
+  readonly fetch: typeof globalThis.fetch;
   /**
    * Shows a page. `oauth`: the host opens it and the flow waits for it; `api-key`: the page where a key is obtained, shown
    * without opening it, a prompt follows (000_…, "open_url").

@@ -9,6 +9,7 @@ import {
   type LoginFlowDefinition,
   Models,
   ProviderError,
+  Transport,
 } from "mortise/extension";
 import { LoginRuns } from "./_runs.ts";
 
@@ -72,6 +73,7 @@ function contextFor(ctx: Context, flow: LoginFlowDefinition, signal: AbortSignal
   return {
     signal,
     env: ctx.tryUse(Launch)?.env ?? process.env,
+    fetch: async (input, init) => (await fetchOf(ctx))(input, init),
     openUrl: ({ url, launchUrl, instructions, credential }) =>
       show("open_url", { url, ...(launchUrl && { launchUrl }), ...(instructions && { instructions }), credential }),
     progress: (text) => show("notify", { message: text, notifyType: "info" }),
@@ -83,6 +85,10 @@ function contextFor(ctx: Context, flow: LoginFlowDefinition, signal: AbortSignal
     },
     verifyKey: (key) => verifyKey(ctx, flow, key, signal, (text) => show("notify", { message: text, notifyType: "warning" })),
   };
+}
+
+async function fetchOf(ctx: Context): Promise<typeof globalThis.fetch> {
+  return (await ctx.tryUse(Transport)?.fetch()) ?? globalThis.fetch;
 }
 
 async function verifyKey(
@@ -99,7 +105,12 @@ async function verifyKey(
   const provider = model && ctx.registry.get("provider", model.api)?.definition;
   if (!model || !provider?.verifyKey) return;
   try {
-    await provider.verifyKey(key, model.baseUrl, AbortSignal.any([signal, AbortSignal.timeout(VERIFY_LIMIT_MS)]));
+    await provider.verifyKey(
+      key,
+      model.baseUrl,
+      AbortSignal.any([signal, AbortSignal.timeout(VERIFY_LIMIT_MS)]),
+      await fetchOf(ctx),
+    );
   } catch (error) {
     signal.throwIfAborted();
     // A quota is no reason to refuse a key, and neither is a service that is down.

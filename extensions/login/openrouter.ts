@@ -35,7 +35,7 @@ export default defineLoginFlow({
       });
       const code = await codeOf(ctx, loopback, state);
       ctx.progress("Exchanging the code for a key");
-      return { type: "api_key", key: await exchange(base, code, verifier, ctx.signal) };
+      return { type: "api_key", key: await exchange(ctx, base, code, verifier) };
     } finally {
       loopback.close();
     }
@@ -78,10 +78,11 @@ function codeIn(text: string, state: string): string | undefined {
   return pathname === `/callback/${state}` ? (searchParams.get("code") ?? undefined) : undefined;
 }
 
-async function exchange(base: string, code: string, verifier: string, signal: AbortSignal): Promise<string> {
+async function exchange(ctx: LoginContext, base: string, code: string, verifier: string): Promise<string> {
+  const { signal } = ctx;
   let response: Response;
   try {
-    response = await fetch(`${base}/api/v1/auth/keys`, {
+    response = await ctx.fetch(`${base}/api/v1/auth/keys`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ code, code_verifier: verifier, code_challenge_method: "S256" }),

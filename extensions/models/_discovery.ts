@@ -35,7 +35,12 @@ export interface DiscoverySource {
 }
 
 /** The models of a server. @throws {Error} when it does not answer within `limitMs` or says something else. */
-export async function discover(source: DiscoverySource, limitMs: number, signal: AbortSignal): Promise<Model[]> {
+export async function discover(
+  source: DiscoverySource,
+  limitMs: number,
+  signal: AbortSignal,
+  fetch = globalThis.fetch,
+): Promise<Model[]> {
   const url = `${source.baseUrl.replace(/\/+$/, "")}/models`;
   const limit = AbortSignal.timeout(limitMs);
   try {

@@ -14,6 +14,7 @@ import {
   ProviderError,
   type ResolvedKey,
   type ThinkingLevel,
+  Transport,
   Trust,
 } from "mortise/extension";
 import { catalogue, knownProviders } from "./_catalogue.ts";
@@ -183,7 +184,8 @@ export class ModelRegistry implements Models {
       const headers: Record<string, string> = {};
       for (const [name, value] of Object.entries(configured?.headers ?? {})) headers[name] = await this.#values.resolve(value);
       const from = { ...source, apiKey, headers, compat: configured?.compat };
-      const models = await discover(from, this.#ctx.setting(discoveryTimeoutMs), this.#ctx.scope.signal);
+      const fetch = await this.#ctx.tryUse(Transport)?.fetch();
+      const models = await discover(from, this.#ctx.setting(discoveryTimeoutMs), this.#ctx.scope.signal, fetch);
       this.#discovered.set(source.provider, { source: key, models });
       this.#all = undefined;
     } catch (error) {

@@ -1,8 +1,8 @@
 // One request and its response: the connection ends when the caller aborts, when nothing arrives for too long, and when the
 // reader goes away. `close` must run on every exit.
-import { type Context, defineSetting, ProviderError, type ProviderRequest, z } from "mortise/extension";
+import { type Context, defineSetting, ProviderError, type ProviderRequest, Transport, z } from "mortise/extension";
 import { type FaultSource, fault } from "./_faults.ts";
-import { type Fetch, Transport } from "./_transport.ts";
+import type { Fetch } from "./_transport.ts";
 
 export const idleSetting = defineSetting({
   name: "providers.idleTimeoutMs",

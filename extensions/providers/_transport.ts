@@ -1,14 +1,7 @@
 // The way to the network. Requests go through the proxy that the environment names; one dispatcher serves all of them.
-import { type Context, createToken, Launch } from "mortise/extension";
+import { type Context, Launch, type Transport } from "mortise/extension";
 
 export type Fetch = typeof globalThis.fetch;
-
-export interface Transport {
-  /** The function to fetch with; through a proxy when HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is set. */
-  fetch(): Promise<Fetch>;
-}
-
-export const Transport = createToken<Transport>("provider transport");
 
 const proxyNames = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 

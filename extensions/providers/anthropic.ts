@@ -26,10 +26,10 @@ const provider = defineProvider({
       exchange.close();
     }
   },
-  async verifyKey(key, baseUrl, signal) {
+  async verifyKey(key, baseUrl, signal, fetch = globalThis.fetch) {
     const url = baseUrlOf(baseUrl ?? "");
     try {
-      const client = await open(url, key, {}, globalThis.fetch);
+      const client = await open(url, key, {}, fetch);
       await client.get("/v1/models", { query: { limit: 1 }, signal });
     } catch (error) {
       throw fault(error, { signal, secrets: [key], baseUrl: url });

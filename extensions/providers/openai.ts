@@ -25,10 +25,10 @@ export default defineProvider({
       exchange.close();
     }
   },
-  async verifyKey(key, baseUrl, signal) {
+  async verifyKey(key, baseUrl, signal, fetch = globalThis.fetch) {
     const url = baseUrlOf(baseUrl ?? "");
     try {
-      const client = await open(url, key, {}, globalThis.fetch);
+      const client = await open(url, key, {}, fetch);
       await client.models.list({ signal });
     } catch (error) {
       throw fault(error, { signal, secrets: [key], baseUrl: url });
