@@ -110,6 +110,27 @@ describe("login with an API key", () => {
     expect(stored()).toEqual({ anthropic: { type: "api_key", key: "sk-test-123" } });
   });
 
+  it("checks the key through the proxy of the environment", async () => {
+    const seen: string[] = [];
+    const proxy = createServer((request, response) => {
+      seen.push(String(request.url));
+      response.writeHead(502).end();
+    });
+    proxy.on("connect", (request, socket) => {
+      seen.push(String(request.url));
+      socket.end("HTTP/1.1 502 Bad Gateway\r\n\r\n");
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    cleanUps.push(() => new Promise((resolve) => proxy.close(resolve)));
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    await start({
+      env: { ANTHROPIC_BASE_URL: "http://models.example.invalid", HTTP_PROXY: url },
+      answers: { input: { value: "sk-test-123" } },
+    });
+    expect(await daemon.request("login", { providerId: "anthropic" })).toMatchObject({ success: true });
+    expect(seen).toEqual([expect.stringContaining("models.example.invalid")]);
+  });
+
   it("is cancelled by abort, which withdraws the dialog", async () => {
     await start();
     const done = daemon.request("login", { providerId: "openai" });
