@@ -1,0 +1,3 @@
+import { guardSlot } from "./_state.ts";
+
+export default guardSlot;
