@@ -300,7 +300,25 @@ export class Conversation implements RunConversation {
         freed();
         if (!this.#intake.release((raw, options) => this.submit(raw, options), this.isStreaming)) this.#wake();
       },
+      transfer: (to) => {
+        if (this.#taken !== taken) return;
+        this.#taken = undefined;
+        freed();
+        this.#transfer(to);
+      },
     };
+  }
+
+  /** Queued and held messages go on in `to`, in their order. */
+  #transfer(to: ConversationHandle): void {
+    const { steering, followUp, nextTurn } = this.inbox.drain();
+    to.queue.add("nextTurn", ...nextTurn);
+    to.queue.add("followUp", ...followUp);
+    to.queue.add("steering", ...steering);
+    const held = this.#intake.release((raw, options) => to.submit(raw, options), to.isStreaming);
+    if (!(to instanceof Conversation)) return;
+    if (!held) to.inbox.followUpsParked = this.inbox.followUpsParked;
+    to.#wake();
   }
 
   markCompacting(): () => void {
@@ -336,6 +354,11 @@ export class Conversation implements RunConversation {
     this.#journal.select(this.#selection, change);
     Object.assign(this.#selection, change);
     this.invalidatePrompt();
+  }
+
+  /** Writes the selection into a log that knows none yet. */
+  recordSelection(): void {
+    this.#journal.select({ model: undefined, thinkingLevel: "off" }, this.#selection);
   }
 
   slot<T>(definition: SlotDefinition<T>): Slot<T> {

@@ -12,6 +12,7 @@ import type { ConversationHandle, MessageUpdateMode, QueueMode, Selection } from
 import type { AgentEnvironment } from "./environment.ts";
 import { sessionClosing } from "./hook-points.ts";
 import { untilAborted } from "./until-aborted.ts";
+import { unlimited } from "./work.ts";
 
 export interface ConversationsOptions {
   readonly env: AgentEnvironment;
@@ -26,6 +27,10 @@ export class ConversationTable implements Conversations {
   /** By real path. */
   readonly #opening = new Map<string, Promise<Conversation>>();
   readonly #listeners = new Set<(change: ConversationChange) => void>();
+  /** The parent of a subagent's conversation. */
+  readonly #parents = new WeakMap<Conversation, ConversationHandle>();
+  /** Aborted when the conversation is detached. */
+  readonly #shown = new WeakMap<Conversation, AbortController>();
   #attached: Conversation | undefined;
 
   constructor(options: ConversationsOptions) {
@@ -64,14 +69,21 @@ export class ConversationTable implements Conversations {
         file: options.file,
       });
     const { env } = this.#options;
+    const initial = this.#initialSelection(log, before);
     const conversation = new Conversation({
       env,
       log,
-      selection: { ...this.#initialSelection(log, before), ...options.selection },
+      selection: {
+        model: options.selection?.model ?? initial.model,
+        thinkingLevel: options.selection?.thinkingLevel ?? initial.thinkingLevel,
+      },
       isSubagent: options.parent !== undefined,
       activeTools: options.activeTools ?? before?.activeTools ?? env.launch.tools,
       systemPrompt: options.systemPrompt,
     });
+    if (options.parent !== undefined) this.#parents.set(conversation, options.parent);
+    // A new session says what it began with, so that opening it later finds the same model and level.
+    if (log.entries.length === 0) conversation.recordSelection();
     this.#takeOverModes(conversation, before);
     this.#live.push(conversation);
     this.#tell({ type: "created", conversation });
@@ -93,9 +105,10 @@ export class ConversationTable implements Conversations {
     const before = this.#attached;
     if (before === next) return;
     if (next.isSubagent) throw new CommandError("A subagent's conversation cannot be attached");
-    before?.setAttached(false);
+    if (before !== undefined) this.#hide(before);
     this.#attached = next;
     next.setAttached(true);
+    this.#shown.set(next, unlimited(new AbortController()));
     if (before !== undefined) this.#tell({ type: "detached", conversation: before });
     this.#tell({ type: "attached", conversation: next });
   }
@@ -111,7 +124,7 @@ export class ConversationTable implements Conversations {
     if (own === this.#attached && reason === "closed") {
       throw new CommandError("The attached conversation can be closed only when another takes its place");
     }
-    own.setAttached(false);
+    this.#hide(own);
     const ctx = own.context();
     if (ctx.hasHooks(sessionClosing)) {
       const limit = AbortSignal.timeout(2000);
@@ -131,6 +144,24 @@ export class ConversationTable implements Conversations {
   onChange(listener: (change: ConversationChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  rootOf(conversation: ConversationHandle): ConversationHandle {
+    const own = this.#live.find((live) => live === conversation);
+    const parent = own && this.#parents.get(own);
+    return parent === undefined ? conversation : this.rootOf(parent);
+  }
+
+  /** Aborted while the host does not see what the conversation shows; a subagent shows with its root. */
+  shown(conversation: ConversationHandle): AbortSignal {
+    const root = this.rootOf(conversation);
+    const own = this.#live.find((live) => live === root);
+    return (own && this.#shown.get(own)?.signal) ?? AbortSignal.abort();
+  }
+
+  #hide(conversation: Conversation): void {
+    conversation.setAttached(false);
+    this.#shown.get(conversation)?.abort(new Error("The conversation is no longer attached"));
   }
 
   /** The table's own object behind a handle. */

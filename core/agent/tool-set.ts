@@ -10,8 +10,6 @@ export class ToolSet {
   readonly #ctx: () => Context;
   readonly #isSubagent: boolean;
   #active: readonly string[] | undefined;
-  /** Hidden tools that were switched on one by one. */
-  readonly #revealed = new Set<string>();
   #version = -1;
   #offered: ReadonlyMap<string, Entry<"tool">> = new Map();
   #schemas: readonly ToolSchema[] = [];
@@ -28,11 +26,6 @@ export class ToolSet {
   }
   setActive(names: readonly string[] | undefined): void {
     this.#active = names === undefined ? undefined : [...new Set(names)];
-    this.invalidate();
-  }
-  /** Offers a hidden tool besides the others. */
-  reveal(name: string): void {
-    this.#revealed.add(name);
     this.invalidate();
   }
   /** Something `available` reads has changed: settings, the host's abilities. */
@@ -75,7 +68,7 @@ export class ToolSet {
     const { definition } = entry;
     if (this.#active !== undefined) {
       if (!this.#active.includes(entry.name)) return false;
-    } else if (definition.hidden === true && !this.#revealed.has(entry.name)) {
+    } else if (definition.hidden === true) {
       return false;
     }
     if (definition.available === undefined) return true;
