@@ -9,7 +9,7 @@ export interface Frontmatter {
   readonly warning: string | undefined;
 }
 
-const BLOCK = /^---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/;
+const BLOCK = /^---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)??---[ \t]*(?:\r?\n|$)/;
 
 /** Never throws: what is not YAML is read as plain `key: value` lines, and a block without an end is text. */
 export async function parseFrontmatter(text: string): Promise<Frontmatter> {
@@ -18,6 +18,8 @@ export async function parseFrontmatter(text: string): Promise<Frontmatter> {
   if (block === null) return { data: {}, body: source, warning: undefined };
   const body = source.slice(block[0].length).replace(/^(?:[ \t]*\r?\n)+/, "");
   const yaml = block[1] ?? "";
+  const simple = simpleLines(yaml);
+  if (simple !== undefined) return { data: simple, body, warning: undefined };
   const { parseDocument } = await import("yaml");
   const document = parseDocument(yaml, { logLevel: "silent" });
   const [first] = document.errors;
@@ -33,6 +35,22 @@ export async function parseFrontmatter(text: string): Promise<Frontmatter> {
   } catch (error) {
     return { data: plainLines(yaml), body, warning: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/**
+ * A block of plain `name: words` lines, which is what most files have, without loading a YAML parser at start-up. Undefined when
+ * a line could mean anything else in YAML.
+ */
+function simpleLines(yaml: string): Record<string, unknown> | undefined {
+  const data: Record<string, unknown> = {};
+  for (const line of yaml.split(/\r?\n/)) {
+    const [, key, value] = /^([A-Za-z][\w-]*): +([A-Za-z(/][^:#\p{Cc}]*?) *$/u.exec(line) ?? [];
+    if (key === undefined || value === undefined || Object.hasOwn(data, key)) return undefined;
+    if (value === "true" || value === "false") data[key] = value === "true";
+    else if (/^(?:true|false|null)$/i.test(value)) return undefined;
+    else data[key] = value;
+  }
+  return data;
 }
 
 function plainLines(yaml: string): Record<string, unknown> {

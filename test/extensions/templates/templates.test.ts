@@ -2,7 +2,7 @@
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
-import { SlashCommands, type SlashContext } from "mortise/extension";
+import { parseFrontmatter, SlashCommands, type SlashContext } from "mortise/extension";
 import { afterEach, expect, test } from "vitest";
 import slashCommands from "../../../extensions/slash/slash-commands.ts";
 import { fillTemplate, splitArguments } from "../../../extensions/templates/_arguments.ts";
@@ -127,6 +127,42 @@ test("placeholders are filled in one pass", () => {
   expect(fillTemplate("${@:0} ${@:9} ${@:1:0}", "a b")).toBe("a b  ");
   expect(fillTemplate("Just text\n", "more 'of it'")).toBe("Just text\n\nmore 'of it'");
   expect(fillTemplate("Just text\n", "")).toBe("Just text\n");
+});
+
+test("heads: YAML, plain lines, none, and one without an end", async () => {
+  const head = (text: string) => parseFrontmatter(text);
+  expect(await head("---\na: b c\nd: true\n---\n\n  text\n")).toEqual({
+    data: { a: "b c", d: true },
+    body: "  text\n",
+    warning: undefined,
+  });
+  expect(await head('\uFEFF---\r\na: "x: y"\r\nl:\r\n  - 1\r\n---\r\ntext')).toEqual({
+    data: { a: "x: y", l: [1] },
+    body: "text",
+    warning: undefined,
+  });
+  expect(await head("---\n---\ntext")).toEqual({ data: {}, body: "text", warning: undefined });
+  expect(await head("---\na: b\ntext")).toEqual({ data: {}, body: "---\na: b\ntext", warning: undefined });
+  expect(await head("text\n---\na: b\n---\n")).toMatchObject({ data: {} });
+  const broken = await head("---\na: [1\nsecret: 'x'\n---\ntext");
+  expect(broken).toMatchObject({ data: { a: "[1", secret: "x" }, body: "text", warning: expect.stringMatching(/line \d/) });
+});
+
+test("property: heads that are read without a YAML parser mean the same in YAML", async () => {
+  const word = fc.stringMatching(/^[A-Za-z(/][ \w,.'"[\]{}&*!|>%@`?()~^-]{0,12}$/);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.dictionary(fc.stringMatching(/^[A-Za-z][\w-]{0,5}$/), word, { minKeys: 1, maxKeys: 4 }),
+      async (pairs) => {
+        const block = Object.entries(pairs).map(([key, value]) => `${key}: ${value}\n`);
+        const { data, warning } = await parseFrontmatter(`---\n${block.join("")}---\n`);
+        const { parse } = await import("yaml");
+        expect(warning).toBeUndefined();
+        expect(data).toEqual(parse(block.join("")));
+      },
+    ),
+    { numRuns: process.env["MORTISE_SOAK"] ? 20_000 : 300 },
+  );
 });
 
 test("property: arguments come through unchanged whatever they contain", () => {
