@@ -52,7 +52,7 @@ type Attempt =
 const ERROR_GRACE_MS = 150;
 /** Files that change while they are read are read again this often in a row. */
 const TORN_TRIES = 3;
-const PATIENCE_MS = 2_000;
+const PATIENCE_MS = 5_000;
 /** More re-activations by services within a second are a circle. */
 const REACTIVATIONS = 5;
 
@@ -185,6 +185,9 @@ export class Loader {
 
   /** Tells every live unit that the daemon ends, all at once; the limit is shared. */
   async announceShutdown(): Promise<void> {
+    this.#stopped = true;
+    // What is still loading does not go live any more: it would have to be told on its own.
+    for (const unit of this.#units.values()) if (unit.active === undefined) unit.removed = true;
     await Promise.all([...this.#units.values()].map((unit) => unit.active?.retire("shutdown")));
   }
 
