@@ -7,7 +7,7 @@ export * from "../protocol/message.ts";
 export * from "../protocol/model.ts";
 export { TodoPhase, TodoStatus, TodoTask } from "../protocol/session.ts";
 export { estimateTokens } from "./agent/context-usage.ts";
-export type { ConversationHandle, InterruptMode, QueueMode, Selection, SubmitOptions } from "./agent/conversation-types.ts";
+export type { ConversationHandle, InterruptMode, QueueMode, Selection, SubmitOptions, Taken } from "./agent/conversation-types.ts";
 export { notice } from "./agent/events.ts";
 export {
   type Aborting,
@@ -18,6 +18,8 @@ export {
   type ContinueAnswer,
   contextBuilding,
   contextOverflow,
+  type DialogWithheld,
+  dialogWithheld,
   type FrameEmitted,
   frameEmitted,
   type InputValue,
@@ -162,6 +164,7 @@ export {
   ToolsApproval,
   ToolsApprovalMode,
 } from "./services/known-settings.ts";
+export { type JobInfo, type JobResult, type JobStart, type JobStatus, Jobs } from "./services/jobs.ts";
 export { Launch } from "./services/launch.ts";
 export { defineLoginFlow, type LoginContext, type LoginFlowDefinition } from "./services/login.ts";
 export * from "./services/models.ts";

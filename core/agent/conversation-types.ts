@@ -63,6 +63,8 @@ export interface Taken {
   readonly signal: AbortSignal;
   /** Lets queued prompts run. Idempotent. */
   release(): void;
+  /** Releases, and what is queued here runs in another conversation instead. */
+  transfer(to: ConversationHandle): void;
 }
 
 export interface ContextUsage {

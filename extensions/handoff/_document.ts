@@ -1,0 +1,49 @@
+// The hand-over document: one request with the conversation as it is, so that a cached prefix serves it.
+import { type AgentMessage, type Context, type Model, ProviderError, sideRequest } from "mortise/extension";
+
+const INSTRUCTION = `Stop working on the task now. Another agent takes over in a new session and sees nothing of this one but the document you write now.
+
+Write that document. Do not call tools and do not go on with the work. State, each under its own heading and only where there is something to say:
+- the goal: what the user wants, in the user's terms;
+- constraints and preferences the user has named;
+- what is done, with the exact paths and names of everything that was created or changed;
+- what is in progress, and its state;
+- decisions, each with its reason;
+- what did not work, with exact error texts;
+- the next steps, in order;
+- facts that would be costly to find out again: commands, values, places in the code.`;
+
+/** Empty when the model wrote nothing. @throws {ProviderError} kind `aborted` when `signal` ended it. */
+export async function writeDocument(
+  ctx: Context,
+  model: Model,
+  customInstructions: string | undefined,
+  signal: AbortSignal,
+): Promise<string> {
+  const { conversation } = ctx;
+  const systemPrompt = await conversation.systemPrompt();
+  const focus = customInstructions?.trim();
+  const content = focus ? `${INSTRUCTION}\n\nPay special attention to this:\n${focus}` : INSTRUCTION;
+  const messages: AgentMessage[] = [...conversation.messages, { role: "user", content, timestamp: Date.now() }];
+  const request = {
+    model,
+    systemPrompt,
+    messages,
+    tools: conversation.toolSchemas(),
+    thinkingLevel: conversation.selection.thinkingLevel,
+    sessionId: conversation.id,
+    signal,
+  };
+  try {
+    return (await sideRequest(ctx, { ...request, toolChoice: "none" })).text;
+  } catch (error) {
+    // Some services know no such choice; the instruction says the same in words.
+    if (!ProviderError.is(error) || !/tool.?choice/i.test(error.message)) throw error;
+    return (await sideRequest(ctx, { ...request, toolChoice: "auto" })).text;
+  }
+}
+
+/** What the new session begins with. */
+export function seed(document: string): string {
+  return `<handoff-context>\n${document.replaceAll("</handoff-context", "< /handoff-context")}\n</handoff-context>\n\nThe text above was written at the end of an earlier session. Go on from there.`;
+}
