@@ -3,17 +3,16 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
+import { root } from "./root.ts";
 
-export const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** Generated files by path under the root, as they should be. */
 export async function generated(): Promise<Map<string, string>> {
-  const { protocolPage, schemaJson, commandTypes, eventTypes } = await import("./protocol-page.ts");
+  const { clientTypes, protocolPage, schemaJson } = await import("./protocol-page.ts");
   const files = new Map<string, string>();
   files.set("protocol/generated/schema.json", schemaJson());
-  files.set("protocol/generated/commands.ts", commandTypes());
-  files.set("protocol/generated/events.ts", eventTypes());
+  files.set("protocol/generated/commands.ts", clientTypes());
   files.set("docs/protocol.md", protocolPage(readFileSync(join(root, "docs/protocol.md"), "utf8")));
   return files;
 }
@@ -34,9 +33,4 @@ async function writeCatalogue(): Promise<void> {
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
   await writeCatalogue();
   for (const [path, text] of await generated()) writeFileSync(join(root, path), text);
-  execFileSync(
-    process.execPath,
-    [join(root, "node_modules/@biomejs/biome/bin/biome"), "format", "--write", "protocol/generated"],
-    { cwd: root },
-  );
 }

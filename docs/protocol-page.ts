@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { CommandDefinition, FrameDefinition } from "../core/kernel/definition.ts";
 import { collect } from "./collect.ts";
-import { root } from "./generate.ts";
+import { root } from "./root.ts";
 import { type JsonSchema, printType } from "./print-type.ts";
 
 /** Named schemas met while printing; they become `$defs` and exported types. */
@@ -83,23 +83,26 @@ function printDefs(names: Names): string {
     .join("\n");
 }
 
-export function commandTypes(): string {
+/** The client's types: named shapes, `CommandMap` and `EventMap`. */
+export function clientTypes(): string {
   const names = new Names();
-  const members = collect("command").map(({ definition }) => {
+  const commands = collect("command").map(({ definition }) => {
     const params = printType(names.schema(definition.params as z.ZodType, "input"), "    ");
     const result = definition.result ? printType(names.schema(definition.result as z.ZodType, "output"), "    ") : "undefined";
     return `  /** ${definition.summary} */\n  ${definition.name}: {\n    params: ${params};\n    result: ${result};\n  };`;
   });
-  return `${HEADER}\n${printDefs(names)}\n/** Command name → what it takes and what its response holds. */\nexport interface CommandMap {\n${members.join("\n")}\n}\n`;
-}
-
-export function eventTypes(): string {
-  const names = new Names();
-  const members = collect("event").map(({ definition }) => {
+  const frames = collect("event").map(({ definition }) => {
     const fields = printType(names.schema(definition.fields as z.ZodType, "output"), "  ");
-    return `  /** ${definition.summary} */\n  ${definition.name}: { type: "${definition.name}" } & ${fields};`;
+    return `  /** ${definition.summary} */\n  ${definition.name}: ${fields};`;
   });
-  return `${HEADER}\n${printDefs(names)}\n/** Frame type → frame. */\nexport interface EventMap {\n${members.join("\n")}\n}\n`;
+  return [
+    HEADER,
+    printDefs(names),
+    "/** Command name → what it takes and what its response holds. */",
+    `export interface CommandMap {\n${commands.join("\n")}\n}\n`,
+    "/** Frame type → its fields without `type`. */",
+    `export interface EventMap {\n${frames.join("\n")}\n}\n`,
+  ].join("\n");
 }
 
 /** Replaces what stands between the markers of the page; prose around them is written by hand. */

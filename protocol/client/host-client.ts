@@ -125,9 +125,16 @@ export class HostClient {
    * @returns the answer's `data`
    * @throws HostError with the daemon's own text and code, or because the connection, the time or the signal ended
    */
-  async request<Name extends CommandName>(command: Name, ...[params, options]: RequestArguments<Name>): Promise<Result<Name>> {
+  async request<Name extends CommandName>(command: Name, ...args: RequestArguments<Name>): Promise<Result<Name>>;
+  /** Commands that extensions added: nothing is known of their shapes here. */
+  async request<Name extends string>(
+    command: Name extends CommandName ? never : Name,
+    params?: Record<string, unknown>,
+    options?: RequestOptions,
+  ): Promise<unknown>;
+  async request(command: string, params?: unknown, options?: RequestOptions): Promise<unknown> {
     // The daemon's answers are checked by its own contract tests; a host that trusts nobody parses with mortise/protocol.
-    return (await this.#ask(this.#pending.nextId(), command, params ?? {}, options)) as Result<Name>;
+    return this.#ask(this.#pending.nextId(), command, (params ?? {}) as Record<string, unknown>, options);
   }
 
   /** Writes a frame as it is: for everything the client does not wrap. */
@@ -154,7 +161,7 @@ export class HostClient {
 
   /** The next frame of a type, or that a predicate accepts. @throws HostError when the connection, the time or the signal ends */
   async waitFor<Name extends EventName>(type: Name, options?: RequestOptions): Promise<Frame & EventMap[Name]>;
-  async waitFor(predicate: FramePredicate, options?: RequestOptions): Promise<Frame>;
+  async waitFor(what: FramePredicate | string, options?: RequestOptions): Promise<Frame>;
   async waitFor(what: string | FramePredicate, options: RequestOptions = {}): Promise<Frame> {
     if (typeof what === "function") return this.#feed.waitFor("matching frame", what, options);
     return this.#feed.waitFor(`${what} frame`, (frame) => frame.type === what, options);

@@ -1,9 +1,898 @@
-// Replaced by the generator: every command's parameters and result, every frame's shape.
+// Generated from the definitions by `npm run docs`. Do not edit.
 
+export type AgentMessage = UserMessage | DeveloperMessage | AssistantMessage | ToolResultMessage | CustomMessage | BashExecutionMessage | BranchSummaryMessage | CompactionSummaryMessage;
+
+export type AssistantContent = TextContent | ThinkingContent | RedactedThinkingContent | ToolCall;
+
+export type AssistantMessage = {
+  role: "assistant";
+  content: Array<AssistantContent>;
+  api: string;
+  provider: string;
+  model: string;
+  usage: Usage;
+  stopReason: StopReason;
+  /** Unix milliseconds */
+  timestamp: number;
+  errorMessage?: string;
+  /** HTTP status of the failure */
+  errorStatus?: number;
+  responseId?: string;
+  /** Milliseconds from request to end */
+  duration?: number;
+  /** Milliseconds from request to the first delta */
+  ttft?: number;
+};
+
+export type AssistantMessageEvent = {
+  type: "text_start";
+  contentIndex: number;
+  partial: AssistantMessage;
+} | {
+  type: "text_delta";
+  contentIndex: number;
+  delta: string;
+  partial: AssistantMessage;
+} | {
+  type: "text_end";
+  contentIndex: number;
+  content: string;
+  partial: AssistantMessage;
+} | {
+  type: "thinking_start";
+  contentIndex: number;
+  partial: AssistantMessage;
+} | {
+  type: "thinking_delta";
+  contentIndex: number;
+  delta: string;
+  partial: AssistantMessage;
+} | {
+  type: "thinking_end";
+  contentIndex: number;
+  content: string;
+  partial: AssistantMessage;
+} | {
+  type: "toolcall_start";
+  contentIndex: number;
+  partial: AssistantMessage;
+} | {
+  type: "toolcall_delta";
+  contentIndex: number;
+  delta: string;
+  partial: AssistantMessage;
+} | {
+  type: "toolcall_end";
+  contentIndex: number;
+  toolCall: AssistantContent;
+  partial: AssistantMessage;
+};
+
+export type BashExecutionMessage = {
+  role: "bashExecution";
+  command: string;
+  output: string;
+  exitCode?: number;
+  cancelled: boolean;
+  truncated: boolean;
+  fullOutputPath?: string;
+  excludeFromContext?: boolean;
+  /** Unix milliseconds */
+  timestamp: number;
+};
+
+export type BranchSummaryMessage = {
+  role: "branchSummary";
+  summary: string;
+  fromId: string;
+  /** Unix milliseconds */
+  timestamp: number;
+};
+
+export type CompactionResult = {
+  summary: string;
+  shortSummary?: string;
+  /** The first entry before the compaction that stays in context */
+  firstKeptEntryId: string;
+  tokensBefore: number;
+  details?: unknown;
+};
+
+export type CompactionSummaryMessage = {
+  role: "compactionSummary";
+  summary: string;
+  shortSummary?: string;
+  tokensBefore: number;
+  /** Unix milliseconds */
+  timestamp: number;
+};
+
+export type CustomMessage = {
+  role: "custom";
+  customType: string;
+  content: string | Array<InputContent>;
+  display: boolean;
+  details?: unknown;
+  attribution?: "user" | "agent";
+  /** Unix milliseconds */
+  timestamp: number;
+};
+
+export type DeveloperMessage = {
+  role: "developer";
+  content: string | Array<InputContent>;
+  /** Unix milliseconds */
+  timestamp: number;
+  attribution?: "user" | "agent";
+};
+
+export type ImageContent = {
+  type: "image";
+  /** Base64 without a data: prefix */
+  data: string;
+  mimeType: string;
+  detail?: "auto" | "low" | "high" | "original";
+};
+
+export type InputContent = TextContent | ImageContent;
+
+export type Model = {
+  id: string;
+  name: string;
+  /** Which provider contribution speaks to it, e.g. anthropic-messages */
+  api: string;
+  provider: string;
+  baseUrl: string;
+  reasoning: boolean;
+  input: Array<"text" | "image">;
+  /** US dollars per million tokens */
+  cost: {
+    input: number;
+    output: number;
+    cacheRead: number;
+    cacheWrite: number;
+  };
+  contextWindow?: number;
+  maxTokens?: number;
+  thinking?: {
+    mode: "budget" | "effort" | "adaptive";
+    efforts: Array<"minimal" | "low" | "medium" | "high" | "xhigh" | "max">;
+    defaultLevel?: ThinkingLevel;
+    /** How a request turns thinking off; never: the model always thinks */
+    off?: "omit" | "disabled" | "between_tools" | "never";
+  };
+  supportsTools?: boolean;
+  /** The id sent to the provider when it differs from id */
+  requestModelId?: string;
+  /** What its server does differently; read by the provider */
+  compat?: Record<string, unknown>;
+};
+
+export type RedactedThinkingContent = {
+  type: "redactedThinking";
+  data: string;
+};
+
+export type SlashEntry = {
+  name: string;
+  aliases?: Array<string>;
+  description?: string;
+  input?: {
+    hint?: string;
+  };
+  subcommands?: Array<{
+    name: string;
+    description?: string;
+    usage?: string;
+  }>;
+  source: "builtin" | "skill" | "extension" | "custom" | "mcp_prompt" | "file";
+};
+
+export type StopReason = "stop" | "length" | "toolUse" | "error" | "aborted";
+
+export type TextContent = {
+  type: "text";
+  text: string;
+  textSignature?: string;
+};
+
+export type ThinkingContent = {
+  type: "thinking";
+  thinking: string;
+  thinkingSignature?: string;
+  itemId?: string;
+};
+
+export type ThinkingLevel = "off" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
+
+export type TodoPhase = {
+  name: string;
+  tasks: Array<TodoTask>;
+};
+
+export type TodoStatus = "pending" | "in_progress" | "completed" | "abandoned";
+
+export type TodoTask = {
+  content: string;
+  status: TodoStatus;
+};
+
+export type ToolCall = {
+  type: "toolCall";
+  id: string;
+  name: string;
+  arguments: Record<string, unknown>;
+  thoughtSignature?: string;
+  intent?: string;
+};
+
+export type ToolResult = {
+  content: Array<InputContent>;
+  details?: unknown;
+  isError?: boolean;
+};
+
+export type ToolResultMessage = {
+  role: "toolResult";
+  toolCallId: string;
+  toolName: string;
+  content: Array<InputContent>;
+  details?: unknown;
+  isError: boolean;
+  /** Unix milliseconds */
+  timestamp: number;
+};
+
+export type Usage = {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+  totalTokens: number;
+  reasoningTokens?: number;
+  /** US dollars */
+  cost: {
+    input: number;
+    output: number;
+    cacheRead: number;
+    cacheWrite: number;
+    total: number;
+  };
+};
+
+export type UserMessage = {
+  role: "user";
+  content: string | Array<InputContent>;
+  /** Unix milliseconds */
+  timestamp: number;
+  synthetic?: boolean;
+  steering?: boolean;
+  attribution?: "user" | "agent";
+};
+
+export type __schema0 = {
+  id: string;
+  type: string;
+  role?: string;
+  /** Beginning of a message's text */
+  text?: string;
+  label?: string;
+  timestamp: string;
+  children: Array<__schema0>;
+};
+
+/** Command name → what it takes and what its response holds. */
 export interface CommandMap {
-  [name: string]: { params: Record<string, unknown>; result: unknown };
+  /** Ends the run, its tools, a retry wait, a compaction and running `bash` commands; succeeds when idle as well. */
+  abort: {
+    params: Record<string, unknown>;
+    result: undefined;
+  };
+  /** Ends the run as `abort` does, then sends a user message. */
+  abort_and_prompt: {
+    params: {
+      message: string;
+      images?: Array<ImageContent>;
+    };
+    result: undefined;
+  };
+  /** Ends every running `bash` command; succeeds when none is running */
+  abort_bash: {
+    params: Record<string, unknown>;
+    result: undefined;
+  };
+  /** Ends a wait between retries; succeeds when there is none as well. */
+  abort_retry: {
+    params: Record<string, unknown>;
+    result: undefined;
+  };
+  /** Runs a shell command in the session's directory and adds it to the conversation */
+  bash: {
+    params: {
+      /** Run by bash in the session's directory; `cd` lasts until the next command */
+      command: string;
+      /** Keep the run out of what the model sees */
+      excludeFromContext?: boolean;
+    };
+    result: {
+      /** stdout and stderr in order, without control characters; beginning and end when truncated */
+      output: string;
+      /** Absent when the command was aborted or timed out */
+      exitCode?: number;
+      /** Aborted or timed out */
+      cancelled: boolean;
+      timedOut?: boolean;
+      truncated: boolean;
+      totalLines: number;
+      totalBytes: number;
+      outputLines: number;
+      outputBytes: number;
+      /** The complete output when it is truncated */
+      fullOutputPath?: string;
+      /** The shell's directory afterwards */
+      workingDir?: string;
+      /** E.g. processes left running in the background */
+      notes?: Array<string>;
+    };
+  };
+  /** Makes a session of everything before a user message and goes on there; the old session stays as it is. */
+  branch: {
+    params: {
+      entryId: string;
+    };
+    result: {
+      /** Text of the user message, to edit and send again */
+      text: string;
+      cancelled: boolean;
+    };
+  };
+  /** Replaces older messages by a summary of the model. Ends a run first; what comes in meanwhile is delivered afterwards. */
+  compact: {
+    params: {
+      /** What the summary should pay attention to */
+      customInstructions?: string;
+    };
+    result: CompactionResult;
+  };
+  /** Chooses the next model of --models or enabledModels, else of all that have a credential; null when there is no other. */
+  cycle_model: {
+    params: Record<string, unknown>;
+    result: {
+      model: Model;
+      thinkingLevel?: ThinkingLevel;
+      isScoped: boolean;
+    } | null;
+  };
+  /** The next stronger thinking level the model has, after the strongest the weakest; null for models without reasoning. */
+  cycle_thinking_level: {
+    params: Record<string, unknown>;
+    result: {
+      level: ThinkingLevel;
+    } | null;
+  };
+  /** Queues a message that is read when the run would end. */
+  follow_up: {
+    params: {
+      message: string;
+      images?: Array<ImageContent>;
+    };
+    result: undefined;
+  };
+  /** Lists the slash commands a prompt may start with. */
+  get_available_commands: {
+    params: Record<string, unknown>;
+    result: {
+      commands: Array<SlashEntry>;
+    };
+  };
+  /** The models that can be used now: their provider is enabled and has a credential or needs none. */
+  get_available_models: {
+    params: Record<string, unknown>;
+    result: {
+      models: Array<Model>;
+    };
+  };
+  /** The thinking levels the model of the conversation has, weakest first. */
+  get_available_thinking_levels: {
+    params: Record<string, unknown>;
+    result: {
+      levels: Array<ThinkingLevel>;
+    };
+  };
+  /** User messages of the whole session file with the ids `branch` takes. */
+  get_branch_messages: {
+    params: Record<string, unknown>;
+    result: {
+      messages: Array<{
+        entryId: string;
+        text: string;
+      }>;
+    };
+  };
+  /** Entries of the session log in file order, all of them or those after one. */
+  get_entries: {
+    params: {
+      /** Id of the last entry the host has */
+      since?: string;
+    };
+    result: {
+      entries: Array<Record<string, unknown>>;
+      leafId: string | null;
+    };
+  };
+  /** Text of the latest answer, or null when there is none. */
+  get_last_assistant_text: {
+    params: Record<string, unknown>;
+    result: {
+      text: string | null;
+    };
+  };
+  /** The providers one can log in to, and whether a credential of each is known already. */
+  get_login_providers: {
+    params: Record<string, unknown>;
+    result: {
+      providers: Array<{
+        id: string;
+        name: string;
+        available: boolean;
+        authenticated: boolean;
+      }>;
+    };
+  };
+  /** The messages in context, oldest first; a message that is being streamed may be absent. */
+  get_messages: {
+    params: Record<string, unknown>;
+    result: {
+      messages: Array<AgentMessage>;
+    };
+  };
+  /** One page of the messages in context, oldest first. */
+  get_messages_page: {
+    params: {
+      /** `nextCursor` of the page before */
+      cursor?: unknown;
+      /** 1 to 256 messages, 100 by default */
+      limit?: unknown;
+    };
+    result: {
+      messages: Array<AgentMessage>;
+      /** Absent on the last page */
+      nextCursor?: string;
+      totalMessages: number;
+    };
+  };
+  /** Counts, tokens and cost of the messages in context. */
+  get_session_stats: {
+    params: Record<string, unknown>;
+    result: {
+      sessionFile?: string;
+      sessionId: string;
+      userMessages: number;
+      assistantMessages: number;
+      toolCalls: number;
+      toolResults: number;
+      totalMessages: number;
+      tokens: {
+        input: number;
+        output: number;
+        reasoning: number;
+        cacheRead: number;
+        cacheWrite: number;
+        total: number;
+      };
+      premiumRequests: number;
+      /** US dollars */
+      cost: number;
+      contextUsage?: {
+        tokens: number;
+        contextWindow: number;
+        percent: number;
+      };
+    };
+  };
+  /** Everything a host shows about the attached conversation. */
+  get_state: {
+    params: Record<string, unknown>;
+    result: {
+      thinkingLevel?: string;
+      isStreaming?: boolean;
+      sessionId?: string;
+      [field: string]: unknown;
+    };
+  };
+  /** The entries of the session log as a tree. */
+  get_tree: {
+    params: Record<string, unknown>;
+    result: {
+      tree: Array<__schema0>;
+      leafId: string | null;
+    };
+  };
+  /** Stored sessions, the last changed first; files are not read whole. */
+  list_sessions: {
+    params: {
+      /** Sessions of the working directory (default), or of all */
+      scope?: "project" | "all";
+      /** `nextCursor` of the page before */
+      cursor?: string;
+      /** Sessions of one page, 50 by default */
+      limit?: number;
+    };
+    result: {
+      sessions: Array<{
+        file: string;
+        id: string;
+        cwd: string;
+        name?: string;
+        /** Unix milliseconds */
+        created: number;
+        /** Unix milliseconds */
+        modified: number;
+        /** Bytes */
+        size: number;
+        parentSession?: string;
+        firstMessage?: string;
+      }>;
+      nextCursor?: string;
+    };
+  };
+  /** Logs in to a provider by dialogs with the host, and stores the credential; abort cancels it. */
+  login: {
+    params: {
+      providerId: string;
+    };
+    result: {
+      providerId: string;
+    };
+  };
+  /** Switches stdout to protocol v2: frames over 1 MiB come as uninterrupted `rpc_chunk` sequences. */
+  negotiate_protocol: {
+    params: {
+      protocolVersion: unknown;
+    };
+    result: {
+      protocolVersion: 2;
+    };
+  };
+  /** Starts an empty session; model, thinking level, queue modes and what the host contributed stay. */
+  new_session: {
+    params: {
+      /** Lineage recorded in the new session */
+      parentSession?: string;
+      /** Lets a streaming turn go on in the background */
+      background?: boolean;
+    };
+    result: {
+      /** An extension kept the session as it was */
+      cancelled: boolean;
+      /** Present when a conversation moved to the background */
+      background?: {
+        sessionId: string;
+        sessionFile?: string;
+        streaming: boolean;
+        displaced: Array<string>;
+        message: string;
+      };
+    };
+  };
+  /** Sends a user message, or runs a slash command. */
+  prompt: {
+    params: {
+      message: string;
+      images?: Array<ImageContent>;
+      /** Required while a run is going */
+      streamingBehavior?: "steer" | "followUp";
+    };
+    result: {
+      agentInvoked: boolean;
+    };
+  };
+  /** Turns automatic compaction on or off. For this process; no settings file is written. */
+  set_auto_compaction: {
+    params: {
+      enabled: boolean;
+    };
+    result: undefined;
+  };
+  /** Turns retries of failed model calls on or off. For this process; no settings file is written. */
+  set_auto_retry: {
+    params: {
+      enabled: boolean;
+    };
+    result: undefined;
+  };
+  /** How many follow-up messages are read at once. For this process; no settings file is written. */
+  set_follow_up_mode: {
+    params: {
+      mode: "all" | "one-at-a-time";
+    };
+    result: undefined;
+  };
+  /** Replaces the tools that the host runs itself; offered from the next model call on. */
+  set_host_tools: {
+    params: {
+      /** { name, label?, description, parameters (JSON Schema), hidden? } */
+      tools: Array<Record<string, unknown>>;
+    };
+    result: {
+      toolNames: Array<string>;
+    };
+  };
+  /** Replaces the URL schemes whose reads and writes go to the host. */
+  set_host_uri_schemes: {
+    params: {
+      /** { scheme, description?, writable?, immutable? } */
+      schemes: Array<Record<string, unknown>>;
+    };
+    result: {
+      schemes: Array<string>;
+    };
+  };
+  /** Whether steering is looked for between tool calls or at the end of the turn; holds from the next run on. */
+  set_interrupt_mode: {
+    params: {
+      mode: "immediate" | "wait";
+    };
+    result: undefined;
+  };
+  /** Whether `message_update` frames carry the message so far or only the delta. */
+  set_message_updates: {
+    params: {
+      mode: "full" | "delta";
+    };
+    result: undefined;
+  };
+  /** Chooses the model of the conversation, from its next request on; no settings file is written. */
+  set_model: {
+    params: {
+      provider: string;
+      modelId: string;
+    };
+    result: Model;
+  };
+  /** Names the session; a name given here is never replaced by an automatic one. */
+  set_session_name: {
+    params: {
+      name: string;
+    };
+    result: undefined;
+  };
+  /** How many steering messages are read at once. For this process; no settings file is written. */
+  set_steering_mode: {
+    params: {
+      mode: "all" | "one-at-a-time";
+    };
+    result: undefined;
+  };
+  /** How much the model thinks, from its next request on; a level it lacks becomes the nearest it has. */
+  set_thinking_level: {
+    params: {
+      /** auto: what the model recommends */
+      level: ThinkingLevel | "auto";
+    };
+    result: undefined;
+  };
+  /** Replaces the plan; a status that is not known, a missing content or a missing list changes nothing */
+  set_todos: {
+    params: {
+      phases: Array<TodoPhase>;
+    };
+    result: {
+      todoPhases: Array<TodoPhase>;
+    };
+  };
+  /** Queues a message that is read between tool calls or at the end of the turn. */
+  steer: {
+    params: {
+      message: string;
+      images?: Array<ImageContent>;
+    };
+    result: undefined;
+  };
+  /** Opens a session file, or comes back to a background conversation whose turn still streams. */
+  switch_session: {
+    params: {
+      /** Relative to the working directory */
+      sessionPath: string;
+    };
+    result: {
+      /** An extension kept the session as it was */
+      cancelled: boolean;
+      /** Present when a conversation moved to the background */
+      background?: {
+        sessionId: string;
+        sessionFile?: string;
+        streaming: boolean;
+        displaced: Array<string>;
+        message: string;
+      };
+    };
+  };
 }
 
+/** Frame type → its fields without `type`. */
 export interface EventMap {
-  [type: string]: Record<string, unknown>;
+  /** Work on a prompt is over, retries and continuations included; carries every message it made */
+  agent_end: {
+    messages: Array<AgentMessage>;
+  };
+  /** Work on a prompt begins */
+  agent_start: Record<string, never>;
+  /** An automatic compaction is over; exactly one follows each start. */
+  auto_compaction_end: {
+    action: "context-full" | "handoff";
+    /** Absent when nothing was compacted */
+    result?: CompactionResult;
+    aborted: boolean;
+    /** The model is asked again what had not fitted */
+    willRetry: boolean;
+    errorMessage?: string;
+  };
+  /** The context is being compacted without the host having asked; `isCompacting` is true already. */
+  auto_compaction_start: {
+    reason: "threshold" | "overflow" | "idle";
+    action: "context-full" | "handoff";
+  };
+  /** A chain of retries is over; sent exactly once for each chain. */
+  auto_retry_end: {
+    success: boolean;
+    /** The last attempt, counting from 1 */
+    attempt: number;
+    finalError?: string;
+  };
+  /** A model call failed and will be tried again after a wait. */
+  auto_retry_start: {
+    /** Counts from 1 */
+    attempt: number;
+    maxAttempts: number;
+    delayMs: number;
+    errorMessage: string;
+  };
+  /** The slash commands a prompt may start with; first after start-up, then whenever the listing changes */
+  available_commands_update: {
+    commands: Array<SlashEntry>;
+  };
+  /** What a slash command prints; it precedes the response of its prompt */
+  command_output: {
+    text: string;
+  };
+  /** A slash command changed the model or the thinking level */
+  config_update: {
+    model?: Model;
+    thinkingLevel?: ThinkingLevel;
+  };
+  /** A handler, a load or a timer of an extension failed; the daemon goes on. */
+  extension_error: {
+    /** Path of the extension, or builtin:<name> */
+    extensionPath: string;
+    /** Hook point, load, or command:<name> */
+    event: string;
+    error: string;
+    stack?: string;
+    phase?: "load" | "setup" | "validate" | "hook" | "command" | "tool" | "timer" | "async" | "dispose";
+    generation?: number;
+  };
+  /** A dialog or a notice for the person in front of the host; the methods are listed under “UI methods”. */
+  extension_ui_request: {
+    id: string;
+    method: string;
+    /** Milliseconds; the host applies the default itself when it has passed */
+    timeout?: number;
+    [field: string]: unknown;
+  };
+  /** A message is final and stored */
+  message_end: {
+    message: AgentMessage;
+  };
+  /** A message enters the conversation; for an answer of the model its content is still empty */
+  message_start: {
+    message: AgentMessage;
+  };
+  /** The model's answer grew; `message` is the answer so far, or without content in delta mode */
+  message_update: {
+    message: AssistantMessage;
+    assistantMessageEvent: AssistantMessageEvent;
+  };
+  /** Another model answers from the next request on */
+  model_changed: {
+    model: Model;
+  };
+  /** Something a person should know that is no answer to a command */
+  notice: {
+    level: "info" | "warning" | "error";
+    message: string;
+    source?: string;
+  };
+  /** An accepted prompt has ended without an agent turn; after protocol v2 is negotiated also sent when its run has ended. */
+  prompt_result: {
+    id?: string | number;
+    agentInvoked: boolean;
+    /** v2 only */
+    status?: "completed" | "aborted" | "error";
+  };
+  /** First line of stdout, written before anything is loaded. */
+  ready: {
+    protocolVersion: 1;
+    supportedProtocolVersions: Array<number>;
+    maxFrameBytes: number;
+    maxReassembledFrameBytes: number;
+  };
+  /** The answer to a command; the only one, except that an acknowledged prompt may fail later under the same id. */
+  response: {
+    id?: string | number;
+    command?: string;
+    success: boolean;
+    data?: unknown;
+    error?: string;
+    code?: string;
+  };
+  /** Retries of a model are used up; the run goes on with another one. */
+  retry_fallback_applied: {
+    from: string;
+    to: string;
+    role: string;
+    reason?: string;
+  };
+  /** A fallback model answered. */
+  retry_fallback_succeeded: {
+    model: string;
+    role: string;
+  };
+  /** Protocol v2: one piece of a frame over 1 MiB; the pieces of a frame follow one another without anything between. */
+  rpc_chunk: {
+    chunkId: string;
+    index: number;
+    count: number;
+    /** UTF-8 bytes of the whole frame */
+    byteLength: number;
+    /** Base64 */
+    data: string;
+  };
+  /** A slash command changed what a session is called */
+  session_info_update: {
+    title?: string;
+    sessionId: string;
+  };
+  /** Another thinking level holds from the next request on */
+  thinking_level_changed: {
+    thinkingLevel: ThinkingLevel;
+  };
+  /** Reserved: finished todos were taken out of the plan */
+  todo_auto_clear: Record<string, never>;
+  /** The model stopped with open todos and is told to go on */
+  todo_reminder: {
+    /** The open ones */
+    todos: Array<TodoTask>;
+    /** From 1 */
+    attempt: number;
+    maxAttempts: number;
+  };
+  /** A tool call is over */
+  tool_execution_end: {
+    toolCallId: string;
+    toolName: string;
+    result: ToolResult;
+    isError: boolean;
+  };
+  /** A tool call is taken up; `args` are repaired and validated where that was possible */
+  tool_execution_start: {
+    toolCallId: string;
+    toolName: string;
+    args: Record<string, unknown>;
+    intent?: string;
+  };
+  /** What a running tool has so far: a whole snapshot, at most ten a second */
+  tool_execution_update: {
+    toolCallId: string;
+    toolName: string;
+    args: Record<string, unknown>;
+    partialResult: ToolResult;
+  };
+  /** A turn is over; `toolResults` stand in call order */
+  turn_end: {
+    message: AssistantMessage;
+    toolResults: Array<ToolResultMessage>;
+  };
+  /** A turn begins: one answer of the model and the tools it calls */
+  turn_start: Record<string, never>;
 }

@@ -76,7 +76,9 @@ describe("HostClient: requests", () => {
     const client = await start();
     const order: string[] = [];
     const ask = async (command: string, delay: number) => {
-      const result = await client.request("bash", { command, delay });
+      // The fixture takes a parameter that the daemon's own command does not have.
+      const name: string = "bash";
+      const result = await client.request(name, { command, delay });
       order.push(command);
       expect(result).toEqual({ output: command });
     };
