@@ -56,7 +56,8 @@ export class UpdateMerger {
     if (this.#sink.congested()) {
       this.#cancelDrain = this.#sink.onDrain(() => {
         this.#cancelDrain = undefined;
-        this.#sendOrWait();
+        // Not asked again: a sink that calls back while it still counts as congested must not spin here.
+        this.flush();
       });
       return;
     }
