@@ -7,7 +7,7 @@ import type { Frame } from "../protocol/frame.ts";
 import { ConversationTable } from "./agent/conversations.ts";
 import type { AgentEnvironment } from "./agent/environment.ts";
 import { agentFrames } from "./agent/events.ts";
-import { sessionSwitched } from "./agent/hook-points.ts";
+import { dialogWithheld, sessionSwitched } from "./agent/hook-points.ts";
 import type { SettingDefinition } from "./agent/settings.ts";
 import { coreFrames } from "./frames.ts";
 import { createHostContributions } from "./host-contributions.ts";
@@ -196,11 +196,8 @@ export class Daemon {
     const { sink, options: cli } = this.#options;
     return {
       registry: this.kernel.registry,
-      launch: {
-        systemPrompt: cli.systemPrompt,
-        appendSystemPrompt: cli.appendSystemPrompt === undefined ? undefined : [cli.appendSystemPrompt],
-        tools: cli.tools,
-      },
+      // --system-prompt and --append-system-prompt are sections of extensions/prompt: they may name files.
+      launch: { tools: cli.tools },
       context: (scope, change) => this.kernel.createContext(scope ?? this.#core, change),
       sendFrame: (frame) => this.kernel.send(frame),
       congested: () => sink.congested(),
@@ -220,6 +217,18 @@ export class Daemon {
     };
     kernel.contextExtensions["setting"] = {
       value: <T>(setting: SettingDefinition<T>): T => kernel.services.tryUse(Settings)?.get(setting) ?? setting.default,
+    };
+    kernel.uiGate = (ctx) => {
+      const { conversation } = ctx.locals;
+      // What belongs to no conversation, or outlived its own, is the process's.
+      if (conversation === undefined || conversations.rootOf(conversation).signal.aborted) return undefined;
+      return {
+        signal: conversations.shown(conversation),
+        withheld: (method, params) => {
+          const input = { conversation, method, params };
+          void kernel.createContext(this.#core, { locals: { conversation } }).hook(dialogWithheld, input);
+        },
+      };
     };
     kernel.hookFilter = (definition, ctx) => {
       if (definition.attachedOnly !== true) return true;

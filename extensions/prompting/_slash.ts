@@ -28,6 +28,8 @@ export async function runSlash(ctx: Context, match: SlashMatch): Promise<SlashOu
   try {
     return await match.definition.run(slashContext(ctx.derive({ scope })), match.args);
   } catch (error) {
+    // A skill or a template that cannot be read is a failed prompt; what other built-ins refuse is said in words.
+    if (match.definition.source === "skill" || match.definition.source === "file") throw error;
     if (isBuiltin(match)) output(ctx, errorMessage(error));
     else ctx.reportError(match.owner, `command:${match.name}`, error);
     return undefined;

@@ -26,6 +26,17 @@ export function submitLater(ctx: Context, { text, images, delivery }: Submitted,
   );
 }
 
+/** On protocol v2 a slash command that started a run ends with `prompt_result` too, once that run is over. */
+export function announceEnd(ctx: Context): void {
+  if (ctx.tryUse(Framing)?.version !== 2) return;
+  const { conversation } = ctx;
+  void conversation.whenIdle().then(() => {
+    const last = conversation.lastAssistant();
+    const status = last?.stopReason === "error" ? "error" : last?.stopReason === "aborted" ? "aborted" : "completed";
+    sendResult(ctx, { agentInvoked: true, status });
+  });
+}
+
 /** Sends `prompt_result` for the request at hand. */
 export function sendResult(ctx: Context, fields: { agentInvoked: boolean; status?: string }): void {
   const id = ctx.invocation?.id;

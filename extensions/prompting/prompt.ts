@@ -1,6 +1,6 @@
 import { type Context, defineCommand, ImageContent, SlashCommands, z } from "mortise/extension";
 import { isConcurrent, runSlash, type SlashMatch, settlePending } from "./_slash.ts";
-import { sendResult, submitLater } from "./_submit.ts";
+import { announceEnd, sendResult, submitLater } from "./_submit.ts";
 
 /** Acknowledged once accepted; the run's end is `agent_end` (000_…, "Immediate ack vs completion"). */
 export default defineCommand({
@@ -21,7 +21,7 @@ export default defineCommand({
   },
   run(ctx, { message, images, streamingBehavior }) {
     const match = message.startsWith("/") ? ctx.tryUse(SlashCommands)?.match(message) : undefined;
-    if (match !== undefined) return slash(ctx, match, images);
+    if (match !== undefined) return slash(ctx, match, images, streamingBehavior);
     submitLater(ctx, { text: message, images, delivery: streamingBehavior }, true);
     return undefined as never;
   },
@@ -29,23 +29,29 @@ export default defineCommand({
 
 type Acknowledgement = Promise<{ agentInvoked: boolean }>;
 
-function slash(ctx: Context, match: SlashMatch, images: ImageContent[] | undefined): Acknowledgement {
-  if (!isConcurrent(match)) return finish(ctx, match, images) as Acknowledgement;
+type Delivery = "steer" | "followUp" | undefined;
+
+function slash(ctx: Context, match: SlashMatch, images: ImageContent[] | undefined, delivery: Delivery): Acknowledgement {
+  if (!isConcurrent(match)) return finish(ctx, match, images, delivery) as Acknowledgement;
   // Acknowledged first: what the command sends comes after the response.
   queueMicrotask(async () => {
-    const data = await finish(ctx, match, images);
+    const data = await finish(ctx, match, images, delivery);
     if (data?.agentInvoked === false) sendResult(ctx, data);
   });
   return undefined as never;
 }
 
 /** Runs the command to its end; undefined when text of it went on to the model as an ordinary prompt. */
-async function finish(ctx: Context, match: SlashMatch, images: ImageContent[] | undefined) {
+async function finish(ctx: Context, match: SlashMatch, images: ImageContent[] | undefined, delivery: Delivery) {
   const outcome = await runSlash(ctx, match);
   if (outcome !== undefined) {
-    submitLater(ctx, { text: outcome.prompt, images }, true);
+    // A template stands for the text the host sent, so it is queued as that would be; a residual prompt is a new one.
+    const queued = match.definition.source === "file" ? delivery : undefined;
+    submitLater(ctx, { text: outcome.prompt, images, delivery: queued }, true);
     return undefined;
   }
   await settlePending(ctx);
-  return { agentInvoked: ctx.invocation?.agentInvoked ?? false };
+  const agentInvoked = ctx.invocation?.agentInvoked ?? false;
+  if (agentInvoked) announceEnd(ctx);
+  return { agentInvoked };
 }
