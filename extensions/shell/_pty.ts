@@ -21,8 +21,8 @@ export interface Terminal {
   readonly masterFd: number;
   /** Call once the child is spawned. */
   spawned(): void;
-  /** Writes to the terminal as a child would; false when it cannot take it now. */
-  mark(text: Buffer): boolean;
+  /** Writes to the terminal as a child would; the number of bytes it takes now. */
+  mark(text: Buffer): number;
   /** Lets go of the child's side; the output ends when no process holds it. */
   release(): void;
 }
@@ -54,9 +54,10 @@ export function openTerminal(): Terminal | string {
     spawned: closeChild,
     mark: (text) => {
       try {
-        return writeSync(markFd, text) > 0;
+        return writeSync(markFd, text);
       } catch {
-        return false;
+        // EAGAIN: the terminal is full.
+        return 0;
       }
     },
     release: () => {

@@ -154,7 +154,11 @@ class Flight {
         },
       };
     });
-    while (!terminal.mark(text) && performance.now() < deadline) await pause(2);
+    let written = terminal.mark(text);
+    while (written < text.length && (this.#paused || performance.now() < deadline)) {
+      await pause(2);
+      written += terminal.mark(text.subarray(written));
+    }
     let timer: NodeJS.Timeout | undefined;
     const limit = new Promise<void>((resolve) => {
       const check = () => {

@@ -271,7 +271,8 @@ test("disposing leaves no process, no file and no descriptor behind", async () =
   await rpc("true");
   await b.close();
   const before = descriptors();
-  const temporary = () => readdirSync(tmpdir()).filter((name) => name.startsWith("mortise-shell-") || name.startsWith("mortise-artifacts-"));
+  const temporary = () =>
+    readdirSync(tmpdir()).filter((name) => name.startsWith("mortise-shell-") || name.startsWith("mortise-artifacts-"));
   const filesBefore = temporary();
   for (let round = 0; round < 5; round++) {
     b = bench({ mode: "rpc" });
