@@ -98,6 +98,9 @@ export class Evaluation {
   /** Import specifiers seen; the dialect of a pi-style unit is read from them. */
   readonly specifiers = new Set<string>();
   readonly timings = { resolve: 0, transpile: 0 };
+  /** Modules that wait for the transform worker, which all units share. */
+  #transforming = 0;
+  #progressAt = performance.now();
   readonly #options: EvaluationOptions;
   readonly #resolver: Resolver;
   readonly #records = new Map<string, Record_>();
@@ -245,9 +248,7 @@ export class Evaluation {
     const file = await this.#read(record.path);
     if (record.path.endsWith(".json")) return setJson(record, file.text);
     const started = performance.now();
-    const request = { filename: record.path, source: file.text, async: true };
-    const result = await this.#options.transformer.transform(request);
-    await this.#prepare(result.requires, record.path, new Set([record.path]));
+    const result = await this.#transformed(record.path, file.text);
     this.timings.transpile += performance.now() - started;
     record.imports = result.imports;
     for (const source of result.sources) this.specifiers.add(source);
@@ -255,6 +256,23 @@ export class Evaluation {
     await body(record);
     record.module.loaded = true;
     this.#checkLinks(record, false);
+  }
+
+  /** Milliseconds in which nothing but the unit's own code was waited for. */
+  get idleMs(): number {
+    return this.#transforming > 0 ? 0 : performance.now() - this.#progressAt;
+  }
+
+  async #transformed(path: string, source: string): Promise<TransformResult> {
+    this.#transforming++;
+    try {
+      const result = await this.#options.transformer.transform({ filename: path, source, async: true });
+      await this.#prepare(result.requires, path, new Set([path]));
+      return result;
+    } finally {
+      this.#transforming--;
+      this.#progressAt = performance.now();
+    }
   }
 
   async #read(path: string): Promise<ReadFile> {

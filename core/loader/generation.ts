@@ -117,7 +117,14 @@ export class Generation {
       if (source.problem !== undefined) throw new Error(source.problem);
       if (source.entries.length === 0) throw new Error(`${source.path} names no modules; add one or correct package.json`);
       const run = host.runAs(this.scope, () => this.#runEntries(source, evaluation));
-      await within(run, loadLimitMs, `Loading took longer than ${loadLimitMs} ms; look for an await at the top of a module`);
+      // Waiting for the worker, which units share, is not the unit's fault.
+      const spent = () => evaluation.idleMs;
+      await within(
+        run,
+        loadLimitMs,
+        `Loading took longer than ${loadLimitMs} ms; look for an await at the top of a module`,
+        spent,
+      );
     } catch (error) {
       throw this.#failed("load", error);
     } finally {
@@ -251,10 +258,16 @@ function isThenable(value: unknown): value is PromiseLike<void> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
-/** Rejects when `promise` has not settled in time; its late outcome is ignored. */
-function within<T>(promise: Promise<T>, limitMs: number, message: string): Promise<T> {
+/** Rejects when `promise` has not settled in the time that counts; its late outcome is ignored. */
+function within<T>(promise: Promise<T>, limitMs: number, message: string, spent?: () => number): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(message)), limitMs);
+    let timer: NodeJS.Timeout | undefined;
+    const expire = () => {
+      const left = limitMs - (spent?.() ?? limitMs);
+      if (left <= 0) reject(new Error(message));
+      else timer = setTimeout(expire, left);
+    };
+    timer = setTimeout(expire, limitMs);
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

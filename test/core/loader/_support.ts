@@ -138,6 +138,8 @@ export async function start(folder: string | undefined, options: Partial<LoaderO
     builtins: [],
     roots: folder === undefined ? [] : [{ path: folder, origin: "user", kind: "folder" }],
     virtualModules: () => Promise.resolve(virtualModules()),
+    // A busy machine is no reason to start without a unit.
+    patienceMs: 30_000,
     ...options,
   });
   loaders.push(loader);
