@@ -72,16 +72,26 @@ describe("hot reload", () => {
     expect(notices(daemon).filter((text) => text.startsWith("stop"))).toHaveLength(rounds + 1);
   });
 
-  it("the shared bus reaches the new version only, once", async () => {
-    const daemon = await start({
-      "unit.ts": version(1),
-      "asker.ts": `export default (pi) => { pi.registerCommand("ask", { handler: async () => pi.events.emit("ask") }); };`,
-    });
+  it("the shared bus reaches the new version only, once, also while a call holds the old one", async () => {
+    const unit = (n: number) =>
+      version(n).replace(
+        "pi.registerCommand(",
+        `pi.registerTool({ name: "hold", description: "h", execute: () => new Promise((done) => { globalThis.letGo = () => done("held by ${n}"); }) });
+  pi.registerCommand("let-go", { handler: async () => globalThis.letGo() });
+  pi.registerCommand(`,
+      );
+    const asker = `export default (pi) => { pi.registerCommand("ask", { handler: async () => pi.events.emit("ask") }); };`;
+    const daemon = await start({ "unit.ts": unit(1), "asker.ts": asker });
     try {
       await daemon.daemon.loader.watching;
-      await reloaded(daemon, 2);
+      const turn = daemon.prompt("call hold {}");
+      await daemon.next("tool_execution_start");
+      const from = daemon.frames.length;
+      daemon.write(path, unit(2));
+      await daemon.next((frame) => frame["message"] === "start 2 reload", { after: from });
       await daemon.prompt("/ask");
-      await daemon.prompt("hello");
+      await daemon.prompt("/let-go");
+      expect(toolResults(await turn)[0]?.text).toContain("held by 1");
       const { log } = daemon.daemon.conversations.attached;
       const answered = log.entries.filter((entry) => entry.type === "custom" && entry["customType"] === "answered");
       expect(answered.map((entry) => ("data" in entry ? entry.data : undefined))).toEqual([2]);
