@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { catalogueUnits, renderCatalogue } from "../../../core/loader/catalogue.ts";
@@ -36,6 +36,7 @@ test("folders are units, tools are units of one file, helpers and tests are none
 test("the committed catalogue is not stale; `npm run docs` brings it up to date", () => {
   const arguments_ = ["ls-files", "--cached", "--others", "--exclude-standard", "extensions", "builtin-tools"];
   const listed = execFileSync("git", arguments_, { cwd: repository, encoding: "utf8" });
+  const files = listed.split("\n").filter((file) => file !== "" && existsSync(new URL(file, `file://${repository}`)));
   const committed = readFileSync(new URL("core/loader/builtins.generated.ts", `file://${repository}`), "utf8");
-  expect(committed).toBe(renderCatalogue(catalogueUnits(listed.split("\n").filter(Boolean))));
+  expect(committed).toBe(renderCatalogue(catalogueUnits(files)));
 });
