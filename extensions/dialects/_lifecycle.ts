@@ -9,7 +9,15 @@ import type { Handler, Runtime } from "./_runtime.ts";
 import { userBashOverride } from "./_user-bash.ts";
 
 /** Events that nothing here brings about. Handlers are kept and said once to be without effect. */
-const NEVER: ReadonlySet<string> = new Set(["project_trust", "tool_approval_requested", "tool_approval_resolved"]);
+const NEVER: ReadonlySet<string> = new Set([
+  "project_trust",
+  "resources_discover",
+  "session.compacting",
+  "session_before_tree",
+  "session_tree",
+  "tool_approval_requested",
+  "tool_approval_resolved",
+]);
 
 export class Lifecycle {
   readonly #runtime: Runtime;
