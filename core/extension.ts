@@ -7,7 +7,14 @@ export * from "../protocol/message.ts";
 export * from "../protocol/model.ts";
 export { TodoPhase, TodoStatus, TodoTask } from "../protocol/session.ts";
 export { estimateTokens } from "./agent/context-usage.ts";
-export type { ConversationHandle, InterruptMode, QueueMode, Selection, SubmitOptions, Taken } from "./agent/conversation-types.ts";
+export type {
+  ConversationHandle,
+  InterruptMode,
+  QueueMode,
+  Selection,
+  SubmitOptions,
+  Taken,
+} from "./agent/conversation-types.ts";
 export { notice } from "./agent/events.ts";
 export {
   type Aborting,
@@ -130,6 +137,7 @@ export { Framing } from "./services/framing.ts";
 export { type Frontmatter, parseFrontmatter } from "./services/frontmatter.ts";
 export { HostContributions } from "./services/host-contributions.ts";
 export * from "./services/host-uris.ts";
+export { type JobInfo, type JobResult, type JobStart, type JobStatus, Jobs } from "./services/jobs.ts";
 export {
   AgentAgents,
   AgentBatch,
@@ -164,7 +172,6 @@ export {
   ToolsApproval,
   ToolsApprovalMode,
 } from "./services/known-settings.ts";
-export { type JobInfo, type JobResult, type JobStart, type JobStatus, Jobs } from "./services/jobs.ts";
 export { Launch } from "./services/launch.ts";
 export { defineLoginFlow, type LoginContext, type LoginFlowDefinition } from "./services/login.ts";
 export * from "./services/models.ts";

@@ -240,6 +240,17 @@ export const sessionClosing = defineHookPoint<SessionClosing>({
   summary: "The conversation is about to be closed",
 });
 
+export interface DialogWithheld extends InConversation {
+  /** The UI method, e.g. `confirm`. */
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+export const dialogWithheld = defineHookPoint<DialogWithheld>({
+  name: "dialogWithheld",
+  combine: "parallel",
+  summary: "A dialog of a conversation that is not attached took its fallback instead of being shown",
+});
+
 export interface MessageEnded extends InConversation {
   readonly message: AgentMessage;
 }
@@ -280,6 +291,7 @@ export const agentHookPoints = [
   sessionBeforeBranch,
   sessionBranched,
   sessionClosing,
+  dialogWithheld,
   messageEnded,
   frameEmitted,
 ] as const;

@@ -25,8 +25,18 @@ export interface ContextHost {
   reportError(owner: string, event: string, error: unknown): void;
   requestShutdown(): void;
   failLate(invocation: Invocation, error: unknown): void;
+  /** Whether what a context shows reaches the host; undefined means that it does. */
+  uiGate(ctx: Context): UiGate | undefined;
   /** Told of every context that is made; higher layers hang their getters on the prototype. */
   readonly extensions: PropertyDescriptorMap;
+}
+
+/** Holds back what belongs to something the host does not see now. */
+export interface UiGate {
+  /** Aborted while the host must not see it: dialogs take their fallback, notices are dropped. */
+  readonly signal: AbortSignal;
+  /** A dialog was held back, or taken away from the host while it was open. */
+  withheld(method: string, params: Readonly<Record<string, unknown>>): void;
 }
 
 interface ContextParts {
@@ -75,7 +85,7 @@ export function createContextFactory(host: ContextHost): (parts: { scope: Scope 
     get ui(): Ui {
       let ui = uis.get(this);
       if (ui === undefined) {
-        ui = createUi(host, this.signal);
+        ui = createUi(host, this.asContext());
         uis.set(this, ui);
       }
       return ui;
@@ -162,7 +172,7 @@ export function createContextFactory(host: ContextHost): (parts: { scope: Scope 
 }
 
 /** A view over the registry's `ui` kind: `ui.confirm(params)` looks the method up at each call. */
-function createUi(host: ContextHost, signal: AbortSignal): Ui {
+function createUi(host: ContextHost, ctx: Context): Ui {
   const call = (name: string, params: Record<string, unknown>, options: DialogOptions = {}): Promise<unknown> => {
     const method = host.registry.get("ui", name)?.definition;
     if (method === undefined) {
@@ -174,11 +184,13 @@ function createUi(host: ContextHost, signal: AbortSignal): Ui {
         new Error(`Invalid parameters for UI method "${name}": ${parsed.error.issues.map((issue) => issue.message).join("; ")}`),
       );
     }
-    const signals = [signal, options.signal].filter((each) => each !== undefined);
-    return host.requests.ui(method, parsed.data as Record<string, unknown>, {
-      ...options,
-      signal: signals.length > 1 ? AbortSignal.any(signals) : signals[0],
-    });
+    const shown = parsed.data as Record<string, unknown>;
+    const gate = method.essential === true ? undefined : host.uiGate(ctx);
+    if (gate?.signal.aborted && method.mode === "notice") return Promise.resolve(undefined);
+    const signals = [ctx.signal, options.signal, gate?.signal].filter((each) => each !== undefined);
+    const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
+    const answer = host.requests.ui(method, shown, { ...options, signal });
+    return gate === undefined ? answer : watchGate(gate, () => gate.withheld(name, shown), answer);
   };
   return new Proxy({} as Ui, {
     get: (_target, name) => {
@@ -188,6 +200,16 @@ function createUi(host: ContextHost, signal: AbortSignal): Ui {
       return (params: Record<string, unknown>, options?: DialogOptions) => call(name, params, options);
     },
   });
+}
+
+/** Tells of a dialog that was held back at once or while it was open. */
+function watchGate(gate: UiGate, withheld: () => void, answer: Promise<unknown>): Promise<unknown> {
+  if (gate.signal.aborted) {
+    withheld();
+    return answer;
+  }
+  gate.signal.addEventListener("abort", withheld, { once: true });
+  return answer.finally(() => gate.signal.removeEventListener("abort", withheld));
 }
 
 function listNames(registry: Registry): string {

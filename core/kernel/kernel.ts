@@ -3,7 +3,7 @@
 import type { Frame } from "../../protocol/frame.ts";
 import { currentCall, runCall } from "./attribution.ts";
 import type { Context, ContextChange, Invocation, Logger } from "./context.ts";
-import { createContextFactory } from "./context-runtime.ts";
+import { createContextFactory, type UiGate } from "./context-runtime.ts";
 import { Dispatcher, failureFrame } from "./dispatcher.ts";
 import { DisconnectedError, type ExtensionPhase, errorMessage, errorStack } from "./errors.ts";
 import { HookRunner } from "./hook-runner.ts";
@@ -61,6 +61,8 @@ export class Kernel {
   readonly contextExtensions: PropertyDescriptorMap = {};
   /** Decides whether a handler sees a call; the agent layer narrows it to attached conversations. */
   hookFilter: (definition: HookDefinition, ctx: Context) => boolean = () => true;
+  /** Holds back dialogs and notices; the agent layer does it for conversations that are not attached. */
+  uiGate: (ctx: Context) => UiGate | undefined = () => undefined;
 
   readonly #options: KernelOptions;
   readonly #inputEnd = new AbortController();
@@ -123,6 +125,7 @@ export class Kernel {
       reportError: (owner, event, error) => this.reportError({ owner, event, error }),
       requestShutdown: () => this.requestShutdown(),
       failLate: (invocation, error) => this.failLate(invocation, error),
+      uiGate: (ctx) => this.uiGate(ctx),
       extensions: this.contextExtensions,
     });
     return this.#makeContext({ scope, ...change });

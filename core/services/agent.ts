@@ -55,6 +55,8 @@ export interface Conversations {
   /** Aborts and closes. The attached one cannot be closed before another is attached, except by `closeAll`. */
   close(conversation: ConversationHandle, reason?: "closed" | "shutdown"): Promise<void>;
   closeAll(): Promise<void>;
+  /** The conversation a subagent works for, over all levels; for others the conversation itself. */
+  rootOf(conversation: ConversationHandle): ConversationHandle;
   onChange(listener: (change: ConversationChange) => void): () => void;
 }
 

@@ -44,9 +44,11 @@ export async function replaceWith(ctx: Context, next: ConversationHandle, reason
 
 /** Puts `next` in front; the conversation driven so far goes on behind it. */
 export async function moveBehind(ctx: Context, next: ConversationHandle, reason: Reason): Promise<BackgroundMove | undefined> {
-  const previousFile = ctx.use(Conversations).attached.log.file;
+  const conversations = ctx.use(Conversations);
+  const previousFile = conversations.attached.log.file;
   const move = await ctx.use(BackgroundConversations).moveBehind(next);
-  await announceChange(ctx, next, reason, previousFile);
+  // `next` itself, or its file opened again when it had ended meanwhile.
+  await announceChange(ctx, conversations.attached, reason, previousFile);
   return move;
 }
 
