@@ -6,6 +6,7 @@ import { createContext } from "./_context.ts";
 import { HOOKS, previous } from "./_events.ts";
 import { FrameObservers } from "./_frame-observers.ts";
 import type { Handler, Runtime } from "./_runtime.ts";
+import { beforeTreeHook, treeHook } from "./_tree-events.ts";
 import { userBashOverride } from "./_user-bash.ts";
 
 /** Events that nothing here brings about. Handlers are kept and said once to be without effect. */
@@ -13,8 +14,6 @@ const NEVER: ReadonlySet<string> = new Set([
   "project_trust",
   "resources_discover",
   "session.compacting",
-  "session_before_tree",
-  "session_tree",
   "tool_approval_requested",
   "tool_approval_resolved",
 ]);
@@ -49,6 +48,8 @@ export class Lifecycle {
     if (event === "session_start" || event === "session_shutdown") return this.#subscribeOwn(event, handler);
     if (event === "user_bash") return scope.add(userBashOverride(this.#runtime, handler));
     if (event === "session_before_compact") return scope.add(beforeCompactHook(this.#runtime, handler));
+    if (event === "session_before_tree") return scope.add(beforeTreeHook(this.#runtime, handler));
+    if (event === "session_tree") return scope.add(treeHook(this.#runtime, handler));
     if (event === "session_compact") return scope.add(compactedHook(this.#runtime, handler));
     const hooks = Object.hasOwn(HOOKS, event) ? HOOKS[event] : undefined;
     if (hooks !== undefined) return scope.add(...hooks(this.#runtime, handler));

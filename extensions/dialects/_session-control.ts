@@ -5,6 +5,7 @@ import { promptOptions } from "./_events.ts";
 import type { Runtime } from "./_runtime.ts";
 import { isObject } from "./_schema.ts";
 import { createSessionWriter, moveTo } from "./_session-manager.ts";
+import { treeMoved, treeMoving } from "./_tree-events.ts";
 import { runCancellable } from "./_wire.ts";
 
 type Cancelled = { cancelled: boolean };
@@ -55,6 +56,10 @@ async function navigateTree(runtime: Runtime, ctx: Context, targetId: string, op
     runtime.warnOnce("navigateTree.summarize", "navigateTree moves without a summary of the branch that is left");
   }
   await ctx.conversation.whenIdle();
+  const { conversation } = ctx;
+  const move = { conversation, targetId, oldLeafId: conversation.log.leafId };
+  if ((await ctx.hook(treeMoving, move))?.cancel === true) return { cancelled: true };
   moveTo(ctx, targetId);
+  await ctx.hook(treeMoved, move);
   return { cancelled: false };
 }

@@ -154,7 +154,7 @@ describe("sessions", () => {
     export default function (pi) {
       const log = [];
       let cancel = false;
-      const names = ["session_start", "session_before_switch", "session_before_fork", "session_shutdown", "agent_settled"];
+      const names = ["session_start", "session_before_switch", "session_before_fork", "session_shutdown", "agent_settled", "session_before_tree", "session_tree"];
       for (const name of names) pi.on(name, (event) => { log.push(name + ":" + (event.reason ?? "")); if (cancel && name.includes("before")) return { cancel: true }; });
       pi.registerCommand("cancel", { handler: async (args) => { cancel = args === "on"; } });
       pi.registerCommand("log", { handler: async (_args, ctx) => { ctx.ui.notify(log.join(" ")); } });
@@ -212,6 +212,10 @@ describe("sessions", () => {
       expect(await lastNotice(daemon, "/tree")).toBe("labels here branch 1");
       const { messages } = (await daemon.ask("get_messages")) as { messages: unknown[] };
       expect(messages).toHaveLength(1);
+      expect(await lastNotice(daemon, "/log")).toMatch(/session_before_tree: session_tree:$/);
+      await daemon.prompt("two");
+      await daemon.prompt("/cancel on");
+      expect(await lastNotice(daemon, "/tree")).toMatch(/branch [2-9]$/);
     });
   });
 
