@@ -1,0 +1,52 @@
+// What an export shows, taken from a conversation at one moment and with secrets masked in every field.
+import { type Context, type SessionEntry, TodoPhase, type ToolSchema, z } from "mortise/extension";
+import { type Mask, maskDeep } from "./_mask.ts";
+import type { Material } from "./_page.ts";
+import { defaultName } from "./_write.ts";
+
+/** How long masking may hold the event loop. */
+const SLICE_MS = 10;
+const TODO_SLOT = "slot:todos";
+
+export async function materialOf(ctx: Context, mask: Mask): Promise<Material> {
+  const { log } = ctx.conversation;
+  const masked = <T>(value: T): T => maskDeep(value, mask) as T;
+  // Taken together, before the first wait: entries may come meanwhile.
+  const originals = [...log.entries];
+  const { leafId, header, name } = log;
+  const labels = new Map([...log.labels].map(([id, label]) => [mask(id), mask(label)]));
+  const path = log.path();
+  const toolSchemas = masked<readonly ToolSchema[]>([...ctx.conversation.toolSchemas()]);
+  const index = new Map(originals.map((entry, at) => [entry.id, at]));
+  const at = (id: string | null) => (id === null ? -1 : (index.get(id) ?? -1));
+  const parents = originals.map((entry) => at(log.parentOf(entry.id)));
+  const systemPrompt = masked(await ctx.conversation.systemPrompt());
+  const entries: SessionEntry[] = [];
+  let sliceStart = performance.now();
+  for (const entry of originals) {
+    entries.push(masked(entry));
+    if (performance.now() - sliceStart > SLICE_MS) {
+      await new Promise((resolve) => setImmediate(resolve));
+      sliceStart = performance.now();
+    }
+  }
+  return {
+    header: masked(header),
+    entries,
+    parents,
+    leaf: at(leafId),
+    name: name === undefined ? undefined : mask(name),
+    labels,
+    systemPrompt,
+    toolSchemas,
+    todos: masked(todosOf(path)),
+    downloadName: defaultName(log.file ?? "session", mask).replace(/\.html$/, ".jsonl"),
+  };
+}
+
+/** The plan at the end of the path. */
+function todosOf(path: readonly SessionEntry[]): TodoPhase[] {
+  const last = path.findLast((entry) => entry.type === "custom" && entry.customType === TODO_SLOT);
+  const phases = z.array(TodoPhase).safeParse(last?.type === "custom" ? last.data : []);
+  return phases.success ? phases.data : [];
+}
