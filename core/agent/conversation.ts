@@ -380,8 +380,9 @@ export class Conversation implements RunConversation {
 
   // --- what the model is told ----------------------------------------------------------------------------------------
 
-  async systemPrompt(): Promise<string[]> {
-    if (this.#fixedPrompt !== undefined) return [...this.#fixedPrompt];
+  /** The same promise until something changes, so that whoever polls can tell. */
+  systemPrompt(): Promise<string[]> {
+    if (this.#fixedPrompt !== undefined) return Promise.resolve([...this.#fixedPrompt]);
     const { version } = this.env.registry;
     if (this.#prompt?.version !== version) {
       this.#prompt = { version, blocks: renderSystemPrompt(this.context(), this.env.launch) };

@@ -14,22 +14,42 @@ export default defineCommand({
     sessionId: z.string().optional(),
   }),
   example: { params: {}, result: { isStreaming: false, sessionId: "0193…", messageCount: 0 } },
-  async run(ctx) {
-    return new Serialized(await stateJson(ctx)) as never;
+  run(ctx) {
+    const json = stateJson(ctx);
+    return (json instanceof Promise ? json.then((text) => new Serialized(text)) : new Serialized(json)) as never;
   },
 });
 
 /** JSON of objects that were serialised before; fields promise not to change them. */
 const known = new WeakMap<object, string>();
+/** What promises came to that a field gave before: the same promise is not waited for again. */
+const settled = new WeakMap<Promise<unknown>, { value: unknown }>();
 
-async function stateJson(ctx: Context): Promise<string> {
+/** Synchronous once every field's value is known: a host that polls costs no turn of the event loop. */
+function stateJson(ctx: Context): string | Promise<string> {
   const parts: string[] = [];
+  const waiting: Promise<unknown>[] = [];
   for (const { definition, name } of ctx.registry.list("state field")) {
     const read: unknown = definition.read(ctx);
-    const value = read instanceof Promise ? await read : read;
+    const done = read instanceof Promise ? settled.get(read) : { value: read };
+    if (done === undefined) waiting.push(remember(read as Promise<unknown>));
+    else if (done.value !== undefined) parts.push(`${JSON.stringify(name)}:${jsonOf(done.value)}`);
+  }
+  if (waiting.length > 0) return Promise.all(waiting).then(() => stateJsonNow(ctx));
+  return `{${parts.join(",")}}`;
+}
+
+async function stateJsonNow(ctx: Context): Promise<string> {
+  const parts: string[] = [];
+  for (const { definition, name } of ctx.registry.list("state field")) {
+    const value: unknown = await definition.read(ctx);
     if (value !== undefined) parts.push(`${JSON.stringify(name)}:${jsonOf(value)}`);
   }
   return `{${parts.join(",")}}`;
+}
+
+async function remember(promise: Promise<unknown>): Promise<void> {
+  settled.set(promise, { value: await promise });
 }
 
 function jsonOf(value: unknown): string {

@@ -1,0 +1,314 @@
+// Every measurement in one run, printed as a Markdown table: `npm run bench`, `npm run bench -- start stream` for some of them.
+// Figures are ratios against bare Node and against aims; a shared machine makes absolute times worthless.
+import { availableParallelism, loadavg, totalmem } from "node:os";
+import {
+  bareMemory,
+  bareNode,
+  cpuSeconds,
+  Host,
+  makeBox,
+  median,
+  now,
+  quantile,
+  residentMiB,
+  startModelServer,
+} from "./_driver.ts";
+
+interface Row {
+  what: string;
+  figure: string;
+  aim: string;
+}
+
+const rows: Row[] = [];
+const wanted = process.argv.slice(2);
+const runs = wanted.length === 0 || wanted.includes("all") ? undefined : new Set(wanted);
+const add = (what: string, figure: string, aim: string) => {
+  rows.push({ what, figure, aim });
+  process.stderr.write(`${what}: ${figure}\n`);
+};
+const ms = (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} ms`;
+
+const OFFLINE = ["--model", "offline/echo", "--no-session"];
+
+async function start(): Promise<void> {
+  const box = makeBox();
+  const bare: number[] = [];
+  const ready: number[] = [];
+  const state: number[] = [];
+  const memory: number[] = [];
+  for (let index = 0; index < 9; index++) {
+    bare.push(await bareNode());
+    const host = new Host(box, OFFLINE);
+    const first = host.line('"type":"ready"').then(() => ready.push(now() - host.startedAt));
+    const answer = host.ask("get_state").then(() => state.push(now() - host.startedAt));
+    await Promise.all([first, answer]);
+    if (index < 3) {
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      memory.push(residentMiB(host.pid));
+    }
+    await host.end();
+  }
+  const base = median(bare);
+  add("bare `node`, first line", ms(base), "");
+  add("spawn → `ready`", `${ms(median(ready))} (bare + ${(median(ready) - base).toFixed(0)})`, "bare + 20 ms");
+  add(
+    "spawn → answer of the first `get_state`",
+    `${ms(median(state))} (bare + ${(median(state) - base).toFixed(0)})`,
+    "bare + 100 ms",
+  );
+  const rest = await bareMemory();
+  add(
+    "memory at rest",
+    `${median(memory).toFixed(0)} MiB (bare ${rest.toFixed(0)} + ${(median(memory) - rest).toFixed(0)})`,
+    "bare + 35 MiB",
+  );
+  box.remove();
+}
+
+async function extensions(): Promise<void> {
+  const unit = (index: number) => `import { defineTool, z } from "mortise/extension";
+export default defineTool({ name: "tool_${index}", description: "Tool ${index}", params: z.object({ text: z.string() }), run: (_ctx, { text }) => text });
+`;
+  const timeOf = async (count: number) => {
+    const files = Object.fromEntries(Array.from({ length: count }, (_, index) => [`extensions/e${index}.ts`, unit(index)]));
+    const box = makeBox(files);
+    const cold: number[] = [];
+    const warm: number[] = [];
+    for (let index = 0; index < 6; index++) {
+      const host = new Host(box, OFFLINE);
+      await host.ask("get_state");
+      (index === 0 ? cold : warm).push(now() - host.startedAt);
+      await host.end();
+    }
+    box.remove();
+    return { cold: median(cold), warm: median(warm) };
+  };
+  const none = await timeOf(0);
+  for (const count of [10, 50, 200]) {
+    const { cold, warm } = await timeOf(count);
+    const each = (warm - none.warm) / count;
+    add(
+      `start with ${count} extensions`,
+      `cold ${ms(cold)}, warm ${ms(warm)}: ${each.toFixed(1)} ms each`,
+      count === 50 ? "<= 2 ms each, warm" : "",
+    );
+  }
+}
+
+async function withModel(
+  files: Record<string, string>,
+  run: (host: Host, server: Awaited<ReturnType<typeof startModelServer>>) => Promise<void>,
+) {
+  const server = await startModelServer();
+  const box = makeBox(files);
+  const host = new Host(box, ["--model", "anthropic/claude-sonnet-4-5"], {
+    ANTHROPIC_API_KEY: "sk-bench",
+    ANTHROPIC_BASE_URL: server.url,
+  });
+  await host.ask("get_state");
+  try {
+    await run(host, server);
+  } finally {
+    await host.end();
+    server.close();
+    box.remove();
+  }
+}
+
+async function turns(): Promise<void> {
+  await withModel({}, async (host) => {
+    for (let index = 0; index < 5; index++) await host.turn("warm up");
+    const one: number[] = [];
+    for (let index = 0; index < 60; index++) one.push(await host.turn("hi"));
+    add(
+      "one-delta turn, prompt → `agent_end`",
+      `${ms(median(one))} p50, ${ms(quantile(one, 0.95))} p95`,
+      "<= 0.6 x best peer (6.5 ms quiet)",
+    );
+  });
+  await withModel({}, async (host, server) => {
+    server.script.call = { command: "true" };
+    for (let index = 0; index < 5; index++) await host.turn("warm up");
+    const tool: number[] = [];
+    for (let index = 0; index < 40; index++) tool.push(await host.turn("run it"));
+    add("tool turn (`bash true`, PTY)", `${ms(median(tool))} p50`, "<= 0.5 x best peer (19 ms quiet)");
+  });
+  await withModel({}, async (host) => {
+    await host.ask("bash", { command: "true" });
+    const bash: number[] = [];
+    for (let index = 0; index < 60; index++) {
+      const began = now();
+      await host.ask("bash", { command: "true" });
+      bash.push(now() - began);
+    }
+    add("RPC `bash true`", `${ms(median(bash))} p50`, "<= 3 ms p50");
+  });
+}
+
+async function state(): Promise<void> {
+  await withModel({}, async (host) => {
+    const count = 20_000;
+    let bytes = 0;
+    for (let round = 0; round < 2; round++) {
+      const before = host.bytes;
+      const last = host.line(`"id":"s${round}-${count - 1}"`);
+      const began = now();
+      for (let index = 0; index < count; index++) host.send({ id: `s${round}-${index}`, type: "get_state" });
+      await last;
+      const took = now() - began;
+      bytes = (host.bytes - before) / count;
+      if (round === 1)
+        add(
+          "`get_state`, pipelined",
+          `${Math.round((count / took) * 1000).toLocaleString("en")}/s at ${(bytes / 1024).toFixed(1)} kB`,
+          ">= 15,000/s",
+        );
+    }
+  });
+}
+
+async function stream(): Promise<void> {
+  for (const mode of ["full", "delta"] as const) {
+    for (const deltas of [5000, 20_000]) {
+      await withModel({}, async (host, server) => {
+        await host.ask("set_message_updates", { mode });
+        await host.turn("warm up");
+        server.script.deltas = deltas;
+        server.script.text = "twenty characters!! ";
+        const bytes = host.bytes;
+        const cpu = cpuSeconds(host.pid);
+        const took = await host.turn("stream");
+        const perByte = (host.bytes - bytes) / (deltas * server.script.text.length);
+        const figure = `${Math.round((deltas / took) * 1000).toLocaleString("en")}/s, ${perByte.toFixed(1)} bytes a byte of text, ${(cpuSeconds(host.pid) - cpu).toFixed(2)} s CPU, ${residentMiB(host.pid).toFixed(0)} MiB`;
+        add(
+          `${deltas.toLocaleString("en")} deltas, ${mode} updates`,
+          figure,
+          mode === "full" ? ">= 20,000/s, <= 100 bytes" : ">= 20,000/s, <= 8 bytes",
+        );
+      });
+    }
+  }
+}
+
+function sessionText(entries: number, cwd: string): string {
+  const lines = [{ type: "session", version: 3, id: "0193bench", timestamp: new Date().toISOString(), cwd }] as unknown[];
+  let parent: string | null = null;
+  const usage = {
+    input: 1,
+    output: 1,
+    cacheRead: 0,
+    cacheWrite: 0,
+    totalTokens: 2,
+    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
+  };
+  for (let index = 0; index < entries; index++) {
+    const id = index.toString(16).padStart(8, "0");
+    const text = `Message ${index}: ${"some words of ordinary length ".repeat(8)}`;
+    const message =
+      index % 2 === 0
+        ? { role: "user", content: [{ type: "text", text }], timestamp: index }
+        : {
+            role: "assistant",
+            content: [{ type: "text", text }],
+            api: "offline",
+            provider: "offline",
+            model: "echo",
+            usage,
+            stopReason: "stop",
+            timestamp: index,
+          };
+    lines.push({ type: "message", id, parentId: parent, timestamp: new Date(index).toISOString(), message });
+    parent = id;
+  }
+  return `${lines.map((line) => JSON.stringify(line)).join("\n")}\n`;
+}
+
+async function session(): Promise<void> {
+  for (const entries of [100, 1000, 20_000]) {
+    const box = makeBox();
+    const file = box.write("big.jsonl", sessionText(entries, box.cwd));
+    const host = new Host(box, ["--model", "offline/echo"]);
+    await host.ask("get_state");
+    const began = now();
+    await host.ask("switch_session", { sessionPath: file });
+    const opened = now() - began;
+    await host.turn("hi");
+    const next: number[] = [];
+    for (let index = 0; index < 7; index++) next.push(await host.turn("hi"));
+    add(
+      `session of ${entries.toLocaleString("en")} entries`,
+      `opens in ${ms(opened)}, next turn ${ms(median(next))}`,
+      entries === 20_000 ? "<= 500 ms, <= 50 ms" : "",
+    );
+    await host.end();
+    box.remove();
+  }
+}
+
+const versioned = (version: number) => `import { defineExtension, defineSlashCommand, defineTool, z } from "mortise/extension";
+import { helper } from "./helper.ts";
+import { data } from "./data.mjs";
+const tool = defineTool({ name: "ver", description: "Version", params: z.object({}), run: () => "${version}" + helper() + data.length });
+const slash = defineSlashCommand({ name: "ver", description: "Version", run: (ctx) => ctx.output("version ${version}") });
+export default defineExtension({ name: "ver", contributes: [tool, slash], setup(scope) { setInterval(() => {}, 1000); scope.own(() => {}); } });
+`;
+
+async function reload(): Promise<void> {
+  const box = makeBox({
+    "extensions/ver/index.ts": versioned(0),
+    "extensions/ver/helper.ts": 'export const helper = (): string => "";\n',
+    "extensions/ver/data.mjs": "export const data = Array.from({ length: 20000 }, (_, index) => ({ index }));\n",
+  });
+  const host = new Host(box, OFFLINE);
+  await host.ask("get_state");
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  const saved: number[] = [];
+  for (let version = 1; version <= 60; version++) {
+    const began = now();
+    box.write("extensions/ver/index.ts", versioned(version));
+    for (;;) {
+      const output = host.line('"command_output"');
+      host.send({ type: "prompt", message: "/ver" });
+      if ((await output).includes(`version ${version}"`)) break;
+    }
+    saved.push(now() - began);
+  }
+  add("save → new version answers", `${ms(median(saved))} p50, ${ms(quantile(saved, 0.99))} p99`, "<= 60 ms p50");
+  const growth = await grow(host, box.write, 200);
+  const more = await grow(host, box.write, 1000);
+  add(
+    "memory kept over 1,000 reloads of three files",
+    `${((more / 1000) * 1024).toFixed(1)} kB each (first 200: ${((growth / 200) * 1024).toFixed(1)})`,
+    "<= 10 kB",
+  );
+  await host.end();
+  box.remove();
+}
+
+/** MiB of resident memory that `count` reloads added. */
+async function grow(host: Host, write: (path: string, text: string) => string, count: number): Promise<number> {
+  const settle = () => new Promise((resolve) => setTimeout(resolve, 1500));
+  await settle();
+  const before = residentMiB(host.pid);
+  for (let index = 0; index < count; index++) {
+    write("extensions/ver/index.ts", versioned(1000 + index));
+    const output = host.line('"command_output"');
+    host.send({ type: "prompt", message: `/reload ver` });
+    await output;
+  }
+  await settle();
+  return residentMiB(host.pid) - before;
+}
+
+const all: Record<string, () => Promise<void>> = { start, extensions, turns, state, stream, session, reload };
+process.stderr.write(
+  `${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, load ${loadavg()[0]?.toFixed(1)}, Node ${process.version}\n`,
+);
+for (const [name, run] of Object.entries(all)) if (runs === undefined || runs.has(name)) await run();
+console.log(
+  `| what | mortise | aim |\n|---|---|---|\n${rows.map((row) => `| ${row.what} | ${row.figure} | ${row.aim} |`).join("\n")}`,
+);
+console.log(
+  `\n${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${availableParallelism()} cores shared; \`npm run bench\`.`,
+);
