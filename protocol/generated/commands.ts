@@ -346,6 +346,13 @@ export interface CommandMap {
       cancelled: boolean;
     };
   };
+  /** Ends a background conversation; answers when it is disposed. */
+  cancel_background_session: {
+    params: {
+      sessionId: string;
+    };
+    result: undefined;
+  };
   /** Replaces older messages by a summary of the model. Ends a run first; what comes in meanwhile is delivered afterwards. */
   compact: {
     params: {
@@ -369,6 +376,17 @@ export interface CommandMap {
     result: {
       level: ThinkingLevel;
     } | null;
+  };
+  /** Writes the whole session, all branches, as one HTML file that needs no network; known and likely secrets are masked. */
+  export_html: {
+    params: {
+      /** Relative to the working directory; empty or absent: mortise-session-<name>.html there */
+      outputPath?: string;
+    };
+    result: {
+      /** As given, or the absolute path of the default */
+      path: string;
+    };
   };
   /** Queues a message that is read when the run would end. */
   follow_up: {
@@ -397,6 +415,25 @@ export interface CommandMap {
     params: Record<string, unknown>;
     result: {
       levels: Array<ThinkingLevel>;
+    };
+  };
+  /** Lists the conversations that go on without the host, oldest first. */
+  get_background_sessions: {
+    params: Record<string, unknown>;
+    result: {
+      sessions: Array<{
+        sessionId: string;
+        /** Absent for sessions that are kept in memory */
+        sessionFile?: string;
+        /** The session's name, else the beginning of its first prompt */
+        title: string;
+        /** Unix milliseconds */
+        detachedAt: number;
+        /** False when only its jobs go on */
+        streaming: boolean;
+        /** It is being ended and is gone in a moment */
+        stopping: boolean;
+      }>;
     };
   };
   /** User messages of the whole session file with the ids `branch` takes. */
@@ -507,6 +544,16 @@ export interface CommandMap {
       tree: Array<__schema0>;
       leafId: string | null;
     };
+  };
+  /** Goes on in a new session that begins with the model's account of this one; what is queued moves along. */
+  handoff: {
+    params: {
+      /** What the account should pay attention to */
+      customInstructions?: string;
+    };
+    result: {
+      savedPath?: string;
+    } | null;
   };
   /** Stored sessions, the last changed first; files are not read whole. */
   list_sessions: {
