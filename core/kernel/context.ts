@@ -33,6 +33,8 @@ export interface Invocation {
   readonly command: string;
   /** True once the work started an agent turn. */
   agentInvoked: boolean;
+  /** True once the response was sent; a concurrent command's work may go on after it. */
+  answered?: boolean;
   /** Work that must settle before the invocation counts as local-only. */
   readonly pending: Set<Promise<unknown>>;
 }

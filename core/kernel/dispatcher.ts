@@ -195,31 +195,34 @@ export class Dispatcher {
     const { definition, scope } = entry;
     const invocation: Invocation = { id: task.id, command: task.type, agentInvoked: false, pending: new Set() };
     const release = scope.lease();
+    const succeed = (data: unknown) => {
+      invocation.answered = true;
+      this.#succeed(task, definition, data);
+    };
+    const fail = (error: unknown) => {
+      invocation.answered = true;
+      this.#fail(task, error);
+    };
     let result: MaybePromise<unknown>;
     try {
       const ctx = this.#options.contextFor(scope, invocation);
       result = runCall({ scope, invocation, locals: {} }, () => this.#withOverrides(definition, ctx, params));
     } catch (error) {
       release();
-      this.#fail(task, error);
+      fail(error);
       return undefined;
     }
     if (!(result instanceof Promise)) {
       release();
-      this.#succeed(task, definition, result);
+      succeed(result);
       return undefined;
     }
     const slow = definition.concurrency === "serial" ? this.#watchSlow(task.type) : undefined;
-    const done = result
-      .then(
-        (data) => this.#succeed(task, definition, data),
-        (error: unknown) => this.#fail(task, error),
-      )
-      .finally(() => {
-        clearTimeout(slow);
-        release();
-        this.#running.delete(done);
-      });
+    const done = result.then(succeed, fail).finally(() => {
+      clearTimeout(slow);
+      release();
+      this.#running.delete(done);
+    });
     this.#running.add(done);
     return definition.concurrency === "serial" ? done : undefined;
   }

@@ -5,7 +5,7 @@ import { currentCall, runCall } from "./attribution.ts";
 import type { Context, ContextChange, Invocation, Logger } from "./context.ts";
 import { createContextFactory, type UiGate } from "./context-runtime.ts";
 import { Dispatcher, failureFrame } from "./dispatcher.ts";
-import { DisconnectedError, type ExtensionPhase, errorMessage, errorStack } from "./errors.ts";
+import { DisconnectedError, type ExtensionPhase, errorMessage, errorStack, isAbort, StaleExtensionError } from "./errors.ts";
 import { HookRunner } from "./hook-runner.ts";
 import type { HookDefinition } from "./hooks.ts";
 import { HostRequestTable } from "./host-request-table.ts";
@@ -68,6 +68,7 @@ export class Kernel {
   readonly #inputEnd = new AbortController();
   readonly #strikes = new Map<string, number[]>();
   readonly #recent = new Map<string, number>();
+  readonly #errors = new Map<string, number>();
   #makeContext: ((parts: { scope: Scope } & ContextChange) => Context) | undefined;
   #shutdownRequested = false;
   #muted: Set<string> | undefined;
@@ -150,7 +151,9 @@ export class Kernel {
   /** Ends the daemon once the command at hand is answered. */
   requestShutdown(): void {
     this.#shutdownRequested = true;
-    if (currentCall()?.invocation === undefined) queueMicrotask(() => this.#actOnShutdown());
+    const invocation = currentCall()?.invocation;
+    // Work that goes on after its response would wait for one that never comes; what ends with it is still sent first.
+    if (invocation === undefined || invocation.answered) setImmediate(() => this.#actOnShutdown());
   }
 
   #actOnShutdown(): void {
@@ -159,8 +162,14 @@ export class Kernel {
     this.#options.onShutdownRequest?.();
   }
 
+  /** Failures of an owner reported so far, repeated ones included. */
+  errorCount(owner: string): number {
+    return this.#errors.get(owner) ?? 0;
+  }
+
   /** Reports an extension's failure as an `extension_error` frame: attributed, masked, the same one at most once a second. */
   reportError(report: ErrorReport): void {
+    this.#errors.set(report.owner, this.errorCount(report.owner) + 1);
     const redact = this.#options.redact ?? ((text: string) => text);
     const message = redact(errorMessage(report.error));
     const key = `${report.owner}\n${report.event}\n${message}`;
@@ -198,8 +207,14 @@ export class Kernel {
    */
   contain(error: unknown): boolean {
     const scope = currentCall()?.scope;
+    // What an unloaded version was still waiting for ends with it; that is how it should be.
+    if ((scope === undefined || scope.state === "disposed") && isEndOfScope(error, scope)) return true;
     if (scope === undefined || scope.owner.origin === "builtin") return false;
     this.reportError({ owner: scope.owner.id, event: "async", error, phase: "async", generation: scope.generation });
     return true;
   }
+}
+
+function isEndOfScope(error: unknown, scope: Scope | undefined): boolean {
+  return StaleExtensionError.is(error) || (scope !== undefined && isAbort(error, scope.signal));
 }
