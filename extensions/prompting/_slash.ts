@@ -20,6 +20,8 @@ function isBuiltin(match: SlashMatch): boolean {
 /**
  * Runs the command on behalf of `ctx`'s request. A failure is reported as an `extension_error` and counts as handled
  * (protocol facts: `command:<name>`); a refusal of a built-in is printed as `command_output`.
+ *
+ * @throws what a skill or a template throws: its prompt fails, because the text that was to be sent does not exist.
  */
 export async function runSlash(ctx: Context, match: SlashMatch): Promise<SlashOutcome> {
   const entry = ctx.registry.stack("slash command", match.definition.name).find((each) => each.definition === match.definition);
