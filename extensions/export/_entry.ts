@@ -28,6 +28,7 @@ export interface Rendered {
   readonly body: Html;
   /** One line for the tree. */
   readonly line: string;
+  readonly failed?: boolean;
 }
 
 const LINE_CHARS = 100;
@@ -88,7 +89,7 @@ function renderMessage(message: AgentMessage, tools: Tools): Rendered {
 
 function said(kind: "user" | "note", title: string, content: string | readonly InputContent[], tools: Tools): Rendered {
   const parts = typeof content === "string" ? [tools.markdown(content)] : content.map((block) => inputBlock(block, tools));
-  return { kind, title, line: oneLine(inputText(content)) || title, body: html`${parts}` };
+  return { kind, title, line: proseLine(inputText(content)) || title, body: html`${parts}` };
 }
 
 function inputBlock(block: InputContent, tools: Tools): Html {
@@ -100,9 +101,9 @@ function assistant(message: AssistantMessage, tools: Tools): Rendered {
     message.errorMessage === undefined ? nothing : html`<p class="failure">${message.stopReason}: ${message.errorMessage}</p>`;
   const calls = message.content.flatMap((block) => (block.type === "toolCall" ? [block.name] : []));
   const text = message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
-  const line = oneLine(text) || (calls.length > 0 ? `→ ${oneLine(calls.join(", "))}` : (message.errorMessage ?? "(empty)"));
+  const line = proseLine(text) || (calls.length > 0 ? `→ ${oneLine(calls.join(", "))}` : (message.errorMessage ?? "(empty)"));
   const body = html`${message.content.map((block) => answerBlock(block, tools))}${failure}${usage(message)}`;
-  return { kind: "assistant", title: "Assistant", line: oneLine(line), body };
+  return { kind: "assistant", title: "Assistant", line: oneLine(line), body, failed: message.stopReason === "error" };
 }
 
 function answerBlock(block: AssistantContent, tools: Tools): Html {
@@ -153,7 +154,7 @@ function toolResult(message: ToolResultMessage, tools: Tools): Rendered {
   const parts = message.content.map((block) => (block.type === "image" ? tools.images.show(block) : output(block.text)));
   const text = inputText(message.content);
   const body = html`${change === undefined ? nothing : diff(change)}${parts}`;
-  return { kind: "tool", title, line: `${oneLine(title)}: ${oneLine(text) || "(no output)"}`, body };
+  return { kind: "tool", failed: message.isError, title, line: `${oneLine(title)}: ${oneLine(text) || "(no output)"}`, body };
 }
 
 function output(text: string): Html {
@@ -216,6 +217,11 @@ export function todos(phases: readonly TodoPhase[]): Html {
 function json(title: string, value: unknown, tools: Tools): Html {
   if (value === undefined) return nothing;
   return html`<details><summary>${title}</summary>${codeBlock(clip(JSON.stringify(value, null, 2)), "json", tools.highlight)}</details>`;
+}
+
+/** A line of Markdown without its most common marks. */
+function proseLine(text: string): string {
+  return oneLine(text.slice(0, LINE_CHARS * 8).replace(/^\s*#{1,6}\s+|\*\*|`+/gm, ""));
 }
 
 export function oneLine(text: string): string {

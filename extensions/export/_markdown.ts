@@ -8,13 +8,15 @@ export type Markdown = (text: string) => Html;
 
 /** Longer texts stay plain. */
 const MAX_CHARS = 400_000;
+/** Runs of emphasis marks in one paragraph. */
+const MAX_MARKS = 1500;
 /** Nested quotes and lists beyond this stay plain: the parser is recursive. */
 const MAX_DEPTH = 40;
 
 export async function loadMarkdown(highlight: Highlight): Promise<Markdown> {
   const { Lexer } = await import("marked");
   return (text) => {
-    if (text.length > MAX_CHARS) return plain(text);
+    if (text.length > MAX_CHARS || isKnotty(text)) return plain(text);
     try {
       return html`<div class="md">${blocks(Lexer.lex(text, { gfm: true, breaks: true }), highlight, 0)}</div>`;
     } catch {
@@ -22,6 +24,16 @@ export async function loadMarkdown(highlight: Highlight): Promise<Markdown> {
       return plain(text);
     }
   };
+}
+
+/** True for what takes the parser more than linear time: emphasis marks without end in one paragraph, deep quotes. */
+function isKnotty(text: string): boolean {
+  if (/^(?:[ \t]*>){60}/m.test(text)) return true;
+  return text.split(/\n[ \t]*\n/).some((paragraph) => {
+    let marks = 0;
+    for (const _ of paragraph.matchAll(/[*_~]+/g)) if (++marks > MAX_MARKS) return true;
+    return false;
+  });
 }
 
 export function plain(text: string): Html {

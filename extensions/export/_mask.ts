@@ -5,23 +5,23 @@ export const MASKED = "[masked]";
 /** Shorter ones are words as well: masking them would hide the text and name the secret. */
 const MIN_KNOWN = 6;
 
-/** What a secret looks like; a group is kept. */
+/** What a secret looks like; a group is kept. Repetitions are bounded where a long text could be tried from every place. */
 const SHAPES: readonly RegExp[] = [
   /-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)/g,
   /\bgh[opsur]_[A-Za-z0-9]{16,}/g,
   /\bgithub_pat_[A-Za-z0-9_]{20,}/g,
   /\bglpat-[A-Za-z0-9_-]{16,}/g,
-  /\bsk-(?=[A-Za-z0-9_-]*\d)[A-Za-z0-9_-]{10,}/g,
+  /\bsk-(?=[A-Za-z0-9_-]{0,100}\d)[A-Za-z0-9_-]{10,}/g,
   /\b(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,}/g,
   /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/g,
   /\bAIza[0-9A-Za-z_-]{35}/g,
   /\bxox[abeoprs]-[A-Za-z0-9-]{10,}/g,
   /\bnpm_[A-Za-z0-9]{30,}/g,
   /\bhf_[A-Za-z0-9]{30,}/g,
-  /\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}/g,
+  /\beyJ[A-Za-z0-9_-]{10,300}\.[A-Za-z0-9_-]{10,8000}\.[A-Za-z0-9_-]{5,}/g,
   /\b(bearer\s+)[A-Za-z0-9._~+/=-]{12,}/gi,
   /\b(authorization["']?\s*[:=]\s*["']?basic\s+)[A-Za-z0-9+/=]{8,}/gi,
-  /\b([a-z][a-z0-9+.-]*:\/\/[^\s/:@"'<>]*:)[^\s/@"'<>]+(?=@)/gi,
+  /\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s/:@"'<>]*:)[^\s/@"'<>]+(?=@)/gi,
 ];
 
 export type Mask = (text: string) => string;

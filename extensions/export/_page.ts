@@ -37,13 +37,13 @@ export async function renderPage(material: Material, tools: Tools): Promise<stri
     const rendered = renderEntry(entry, tools);
     const label = material.labels.get(entry.id);
     const badge = label === undefined ? nothing : html`<span class="label">${label}</span>`;
-    const minor = rendered.kind === "state" ? " minor" : "";
+    const marks = `${rendered.kind === "state" ? " minor" : ""}${rendered.failed === true ? " failed" : ""}`;
     const anchor = anchors[index] ?? `n${index}`;
     rows.push(
-      html`<li class="row ${rendered.kind}${minor}" data-index="${index}"${label === undefined ? nothing : html` data-label=""`}><button type="button">${badge}<span class="line">${rendered.line}</span></button></li>`,
+      html`<li class="row ${rendered.kind}${marks}" data-index="${index}"${label === undefined ? nothing : html` data-label=""`}><button type="button">${badge}<span class="line">${rendered.line}</span></button></li>`,
     );
     articles.push(
-      html`<article class="entry ${rendered.kind}${minor}" id="${anchor}" data-index="${index}"><header><h3>${rendered.title}</h3>${badge}<time>${timeOf(entry)}</time><a class="anchor" href="#${anchor}" title="Link to this entry">#</a></header>${rendered.body}</article>`,
+      html`<article class="entry ${rendered.kind}${marks}" id="${anchor}" data-index="${index}"><header><h3>${rendered.title}</h3>${badge}<time>${timeOf(entry)}</time><a class="anchor" href="#${anchor}" title="Link to this entry">#</a></header>${rendered.body}</article>`,
     );
     if (performance.now() - sliceStart > SLICE_MS) {
       await new Promise((resolve) => setImmediate(resolve));

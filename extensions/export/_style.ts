@@ -28,6 +28,7 @@ a{color:var(--accent)}
 .row.user button::before{background:var(--accent)}
 .row.assistant button::before{background:var(--kw)}
 .row.tool button::before,.row.bash button::before{background:var(--good);border-radius:.1rem}
+.row.failed button::before{background:var(--bad)}
 .row.summary button::before{background:var(--num);border-radius:.1rem}
 .row.fork>button{border-top:1px dashed var(--line)}
 .row.user .line{font-weight:600}
@@ -49,6 +50,7 @@ dd{margin:0;overflow-wrap:anywhere}
 .entry.user{background:var(--user)}
 .entry.state{border-style:dashed;padding:.25rem .9rem;font-size:.85rem}
 .entry.tool,.entry.bash{border-left:3px solid var(--good)}
+.entry.failed{border-left-color:var(--bad)}
 .entry.summary{border-left:3px solid var(--num)}
 .entry.marked{outline:2px solid var(--accent);outline-offset:1px}
 .entry>header{display:flex;gap:.6rem;align-items:baseline;font-size:.8rem;color:var(--soft);margin-bottom:.2rem}
@@ -68,6 +70,7 @@ dd{margin:0;overflow-wrap:anywhere}
 .md th,.md td{border:1px solid var(--line);padding:.2rem .55rem;text-align:left}
 .plain{white-space:pre-wrap;margin:.4rem 0}
 code,pre{font-family:var(--mono);font-size:.86em}
+pre code{font-size:inherit}
 :not(pre)>code{background:var(--panel);border-radius:.25rem;padding:.08em .3em}
 pre{background:var(--panel);border-radius:.45rem;padding:.6rem .8rem;overflow-x:auto;margin:.5rem 0;line-height:1.45;position:relative}
 pre.code{white-space:pre}
@@ -82,7 +85,7 @@ summary{cursor:pointer;color:var(--soft);font-size:.88rem;overflow-wrap:anywhere
 summary b{color:var(--text);font-family:var(--mono);font-weight:600}
 .hint{color:var(--soft);font-family:var(--mono);font-size:.9em}
 .thinking>.md,.thinking>.plain{border-left:3px solid var(--line);padding-left:.8rem;color:var(--soft);font-style:italic}
-.usage,.note{margin:.4rem 0 0;font-size:.78rem;color:var(--soft)}
+.usage,p.note{margin:.4rem 0 0;font-size:.78rem;color:var(--soft)}
 .failure{color:var(--bad);background:var(--bad-bg);border-radius:.4rem;padding:.3rem .6rem;margin:.4rem 0}
 .picture{max-width:100%;max-height:30rem;border-radius:.4rem;border:1px solid var(--line);display:block;margin:.4rem 0}
 .todos{list-style:none;padding-left:.2rem;margin:.2rem 0}
