@@ -29,7 +29,7 @@ export async function askModel(run: Run): Promise<ModelAnswer> {
       throw new ProviderError(`No provider speaks "${model.api}", which ${model.provider}/${model.id} needs`, "fatal");
     const request = await buildRequest(run);
     if (signal.aborted) throw new ProviderError("Aborted", "aborted");
-    const release = provider.scope.lease();
+    const release = provider.scope.lease("run");
     try {
       const ctx = run.ctx.derive({ scope: provider.scope, signal });
       const port: StreamPort = {

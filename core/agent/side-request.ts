@@ -55,7 +55,7 @@ export async function sideRequest(ctx: Context, request: SideRequest): Promise<S
     toolChoice: request.toolChoice,
     sessionId: request.sessionId,
   };
-  const release = provider.scope.lease();
+  const release = provider.scope.lease("run");
   try {
     const own = ctx.derive({ scope: provider.scope, signal });
     const { message, outcome, error } = await streamAnswer(silentPort(model, signal), () =>

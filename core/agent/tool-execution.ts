@@ -69,7 +69,7 @@ export async function executeTool(port: ExecutionPort, call: ToolInvocation, wat
     watch.started?.(call.args);
     return failed(call.args, syntheticResult(`Tool ${call.name} not found`, "unknown-tool"));
   }
-  const release = entry.scope.lease();
+  const release = entry.scope.lease("run");
   const hooks = port.ctx.pinHooks(CALL_POINTS);
   const work = new CallInProgress(port, entry, call, watch, hooks);
   try {
@@ -232,7 +232,7 @@ function shadowed(
   return async (args) => {
     const prepared = await prepareArguments(below.definition, args);
     if (!prepared.ok) throw new ToolError(prepared.text);
-    const release = below.scope.lease();
+    const release = below.scope.lease("run");
     try {
       return await runEntry(port, below, call, prepared.args, signal, update);
     } finally {

@@ -3,6 +3,7 @@
 import { type Budget, runCall } from "./attribution.ts";
 import type { Context, PinnedHooks } from "./context.ts";
 import type { HookDefinition, HookPoint, Veto } from "./hooks.ts";
+import { Latencies } from "./latencies.ts";
 import type { Entry, Registry } from "./registry.ts";
 import { RANK } from "./scope.ts";
 
@@ -20,6 +21,8 @@ export interface HookRunnerOptions {
 export class HookRunner {
   readonly #options: HookRunnerOptions;
   #version = -1;
+  /** How long the handlers of each owner took. */
+  readonly latencies = new Latencies();
   readonly #sorted = new Map<string, readonly Handler[]>();
 
   constructor(options: HookRunnerOptions) {
@@ -51,7 +54,7 @@ export class HookRunner {
   pin(points: readonly HookPoint<never, unknown>[]): PinnedHooks {
     const taken = new Map(points.map((point) => [point.name, this.handlers(point.name)]));
     const releases = new Set([...taken.values()].flat().map((entry) => entry.scope)).values();
-    const leases = [...releases].map((scope) => scope.lease());
+    const leases = [...releases].map((scope) => scope.lease("run"));
     return {
       run: (point, input, ctx) => this.#combine(point, taken.get(point.name) ?? this.handlers(point.name), input, ctx),
       release: () => {
@@ -116,6 +119,7 @@ export class HookRunner {
     const { scope, definition } = entry;
     const release = scope.lease();
     const limit = new Limit(point.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+    const began = performance.now();
     try {
       const handlerCtx = ctx.derive({ scope });
       const result = runCall({ scope, locals: ctx.locals, invocation: ctx.invocation, budget: limit }, () =>
@@ -129,6 +133,7 @@ export class HookRunner {
     } finally {
       limit.clear();
       release();
+      this.latencies.add(scope.owner.id, performance.now() - began - limit.pausedMs);
     }
   }
 }
@@ -154,6 +159,9 @@ class Limit implements Budget {
   readonly #totalMs: number;
   #startedAt = 0;
   #paused = 0;
+  #pausedAt = 0;
+  /** Spent waiting for dialogs of the handler. */
+  pausedMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #expire: (() => void) | undefined;
 
@@ -171,14 +179,18 @@ class Limit implements Budget {
   }
 
   pause(): void {
-    if (this.#paused++ > 0 || this.#timer === undefined) return;
+    if (this.#paused++ > 0) return;
+    this.#pausedAt = performance.now();
+    if (this.#timer === undefined) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#remainingMs -= performance.now() - this.#startedAt;
   }
 
   resume(): void {
-    if (--this.#paused === 0 && this.#expire !== undefined) this.#start();
+    if (--this.#paused > 0) return;
+    this.pausedMs += performance.now() - this.#pausedAt;
+    if (this.#expire !== undefined) this.#start();
   }
 
   clear(): void {
