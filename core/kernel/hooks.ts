@@ -49,6 +49,17 @@ export interface HookDefinition extends Definition<"hook"> {
  * Defines a handler. For `chain` points return the new value or undefined to keep it; for `veto` points return
  * `{ block: true, reason }` or undefined.
  */
+export function defineHook<In>(
+  // On its own so that `{ block: true }` keeps its literal type in code with several returns.
+  point: HookPoint<In, Veto>,
+  run: (input: In, ctx: Context) => MaybePromise<Veto | undefined | void>,
+  options?: { priority?: number; attachedOnly?: boolean },
+): HookDefinition;
+export function defineHook<In, Out>(
+  point: HookPoint<In, Out>,
+  run: (input: In, ctx: Context) => MaybePromise<Out | undefined | void>,
+  options?: { priority?: number; attachedOnly?: boolean },
+): HookDefinition;
 export function defineHook<In, Out>(
   point: HookPoint<In, Out>,
   run: (input: In, ctx: Context) => MaybePromise<Out | undefined | void>,

@@ -16,6 +16,6 @@ export function defineStateField<T>(field: Omit<StateFieldDefinition<T>, "kind">
 
 declare module "../kernel/definition.ts" {
   interface Kinds {
-    "state field": StateFieldDefinition<never>;
+    "state field": StateFieldDefinition;
   }
 }
