@@ -101,7 +101,13 @@ function removeIfDead(lockFile: string): boolean {
 /** Creates the file with its whole content at once, so that nobody ever reads half a lock. False when it exists. */
 function createExclusive(path: string, content: string): boolean {
   const temporary = `${path}.${process.pid}.${randomBytes(4).toString("hex")}`;
-  writeNew(temporary, content);
+  try {
+    writeNew(temporary, content);
+  } catch (error) {
+    // A full disk leaves an empty file behind.
+    remove(temporary);
+    throw error;
+  }
   try {
     linkSync(temporary, path);
     return true;
@@ -120,6 +126,7 @@ function createWithoutLinks(path: string, content: string): boolean {
     return true;
   } catch (error) {
     if (codeOf(error) === "EEXIST") return false;
+    remove(path);
     throw error;
   }
 }

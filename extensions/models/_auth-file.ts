@@ -202,7 +202,7 @@ export class AuthFile implements Credentials {
       try {
         return acquireLock(name);
       } catch (error) {
-        if (!(error instanceof SessionLockedError)) throw error;
+        if (!(error instanceof SessionLockedError)) throw this.#notStored(error);
         if (performance.now() - start > LOCK_LIMIT_MS) {
           throw new CommandError(`The credentials are locked by another daemon: ${errorMessage(error)}`, "locked", {
             cause: error,
@@ -230,10 +230,14 @@ export class AuthFile implements Credentials {
       await rename(temporary, this.path);
     } catch (error) {
       await unlink(temporary).catch(() => {});
-      throw new CommandError(`Cannot store credentials in ${this.path}: ${errorMessage(error)}`, "internal", { cause: error });
+      throw this.#notStored(error);
     }
     await syncDirectory(this.#options.home);
     this.#snapshot = undefined;
+  }
+
+  #notStored(error: unknown): CommandError {
+    return new CommandError(`Cannot store credentials in ${this.path}: ${errorMessage(error)}`, "internal", { cause: error });
   }
 
   async #keepBroken(): Promise<void> {
