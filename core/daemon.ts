@@ -18,6 +18,7 @@ import { CommandError, errorMessage } from "./kernel/errors.ts";
 import { type FrameSink, Kernel } from "./kernel/kernel.ts";
 import { Scope } from "./kernel/scope.ts";
 import { defineService } from "./kernel/services.ts";
+import { discover } from "./loader/discover.ts";
 import type { BuiltinUnit, UnitInfo as LoadedUnit, Root } from "./loader/host.ts";
 import { Loader } from "./loader/loader.ts";
 import type { Options } from "./options.ts";
@@ -66,6 +67,18 @@ const START_LIMIT_MS = 12_000;
 /** 000_…, "Background conversations": what still runs then is stopped. */
 const BACKGROUND_GRACE_MS = 5_000;
 const PACKAGE_ROOT = packageRoot();
+const EMPTY_UNIT = {
+  origin: "project" as const,
+  state: "untrusted" as const,
+  generation: 0,
+  contributes: [],
+  shadows: [],
+  shadowedBy: [],
+  files: [],
+  timings: { resolve: 0, transpile: 0, evaluate: 0, setup: 0 },
+  handlers: { calls: 0, p95Ms: 0 },
+  errors: 0,
+};
 
 export class Daemon {
   readonly kernel: Kernel;
@@ -337,7 +350,7 @@ export class Daemon {
   #extensions(): Extensions {
     const { loader } = this;
     return {
-      list: () => loader.units().map(toUnitInfo),
+      list: () => [...loader.units().map((unit) => this.#unitInfo(unit)), ...this.#untrusted()],
       async reload(id) {
         if (id !== undefined) findUnit(loader, id);
         const reports = await loader.reload(id === undefined ? undefined : findUnit(loader, id).id);
@@ -352,6 +365,39 @@ export class Daemon {
       },
       setEnabled: (id, enabled) => loader.setEnabled(findUnit(loader, id).id, enabled),
     };
+  }
+
+  #unitInfo(unit: LoadedUnit): UnitInfo {
+    const { hooks } = this.kernel;
+    return {
+      id: unit.id,
+      name: nameOf(unit),
+      origin: unit.origin,
+      state: stateOf(unit),
+      ...(unit.origin === "builtin" ? {} : { path: unit.path }),
+      generation: unit.generation,
+      ...(unit.draining === undefined ? {} : { draining: unit.draining }),
+      contributes: [...unit.contributes],
+      shadows: [...unit.shadows],
+      shadowedBy: [...unit.shadowedBy],
+      files: [...unit.files],
+      timings: { ...unit.timings },
+      handlers: hooks.latencies.of(unit.id),
+      errors: this.kernel.errorCount(unit.id),
+      ...(unit.error === undefined ? {} : { error: unit.error }),
+    };
+  }
+
+  /** Units of the project that nobody said yes to: their names are read, their code is not. */
+  #untrusted(): UnitInfo[] {
+    const { cwd, noExtensions } = this.#options.options;
+    if (noExtensions || this.#trust.isTrusted(cwd)) return [];
+    return discover(this.#projectRoot()).map((source) => ({
+      ...EMPTY_UNIT,
+      id: source.id,
+      name: nameOf(source),
+      path: source.path,
+    }));
   }
 
   async #openSession(): Promise<void> {
@@ -398,22 +444,13 @@ function findUnit(loader: Loader, id: string): LoadedUnit {
   return found;
 }
 
-function nameOf(unit: LoadedUnit): string {
+function nameOf(unit: { readonly path: string }): string {
   return (unit.path.split("/").at(-1) ?? unit.path).replace(/\.[cm]?[jt]sx?$/, "");
 }
 
-function toUnitInfo(unit: LoadedUnit): UnitInfo {
-  const settled = unit.state === "failed" || unit.state === "disabled" || unit.state === "quarantined";
-  return {
-    id: unit.id,
-    name: nameOf(unit),
-    origin: unit.origin,
-    state: settled ? (unit.state as UnitInfo["state"]) : "active",
-    ...(unit.origin === "builtin" ? {} : { path: unit.path }),
-    generation: unit.generation,
-    contributes: unit.contributes,
-    ...(unit.error === undefined ? {} : { error: unit.error }),
-  };
+function stateOf(unit: LoadedUnit): UnitInfo["state"] {
+  if (unit.state === "failed" || unit.state === "disabled" || unit.state === "quarantined") return unit.state;
+  return unit.generation > 0 ? "active" : "loading";
 }
 
 function expand(path: string, { env, options }: DaemonOptions): string {

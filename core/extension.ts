@@ -131,7 +131,7 @@ export {
   defineDialect,
   type VirtualModule,
 } from "./services/dialects.ts";
-export { Extensions, type ReloadReport, type UnitInfo } from "./services/extensions.ts";
+export { Extensions, ReloadReport, UnitInfo } from "./services/extensions.ts";
 export { FileLocks } from "./services/files.ts";
 export { Framing } from "./services/framing.ts";
 export { type Frontmatter, parseFrontmatter } from "./services/frontmatter.ts";

@@ -1,31 +1,48 @@
 // What is loaded, and how to change it while it runs. Implemented by the composition root over the loader.
+import { z } from "zod";
 import { createToken } from "../kernel/services.ts";
 
+/** A name that two units contribute: `kind:name` and the other unit. */
+const Shadow = z.object({ key: z.string().describe("`kind:name`"), owner: z.string().describe("Id of the other unit") });
+
 /** One unit as the loader sees it. */
-export interface UnitInfo {
-  /** Stable across reloads: the unit's real path, or `builtin:<name>`. */
-  readonly id: string;
-  /** What people call it: the folder or file name without its ending. */
-  readonly name: string;
-  readonly origin: "builtin" | "package" | "user" | "project" | "cli" | "host";
-  readonly state: "active" | "failed" | "disabled" | "untrusted" | "quarantined";
-  /** Where its code is; absent for bundled built-ins. */
-  readonly path?: string | undefined;
-  /** Grows by one with every successful load; 0 before the first. */
-  readonly generation: number;
-  /** `kind:name` of what it contributes, in order. */
-  readonly contributes: readonly string[];
-  /** Of the last load that failed; the version before may still be active. */
-  readonly error?: string | undefined;
-}
+export const UnitInfo = z
+  .object({
+    id: z.string().describe("Stable across reloads: the unit's real path, or `builtin:<name>`"),
+    name: z.string().describe("What people call it: the folder or file name without its ending"),
+    origin: z.enum(["builtin", "package", "user", "project", "cli", "host"]),
+    state: z
+      .enum(["loading", "active", "failed", "disabled", "untrusted", "quarantined"])
+      .describe("`untrusted`: code of a project that nobody said yes to; it is not read"),
+    path: z.string().optional().describe("Where its code is; absent for bundled built-ins"),
+    generation: z.number().int().describe("Number of the version that answers; 0 when none does"),
+    draining: z.number().int().optional().describe("Number of an older version that still finishes its calls"),
+    contributes: z.array(z.string()).describe("`kind:name` of what it registered, in order"),
+    shadows: z.array(Shadow).describe("What others contribute under its names and that it hides"),
+    shadowedBy: z.array(Shadow).describe("What of its own is hidden, and by whom"),
+    files: z.array(z.string()).describe("Files whose change loads it anew"),
+    timings: z
+      .object({ resolve: z.number(), transpile: z.number(), evaluate: z.number(), setup: z.number() })
+      .describe("Milliseconds of the last load; `resolve` and `transpile` are part of `evaluate`"),
+    handlers: z
+      .object({ calls: z.number().int(), p95Ms: z.number() })
+      .describe("Calls of its hook handlers, and the 95th percentile of the last 128 without their dialogs, in milliseconds"),
+    errors: z.number().int().describe("Failures reported since the daemon started"),
+    error: z.string().optional().describe("Of the last load that failed; the version before may still answer"),
+  })
+  .meta({ id: "ExtensionInfo" });
+export type UnitInfo = z.infer<typeof UnitInfo>;
 
 /** What one reload did. */
-export interface ReloadReport {
-  readonly id: string;
-  readonly outcome: "loaded" | "unchanged" | "failed" | "removed";
-  readonly error?: string | undefined;
-  readonly ms?: number | undefined;
-}
+export const ReloadReport = z
+  .object({
+    id: z.string(),
+    outcome: z.enum(["loaded", "unchanged", "failed", "removed"]),
+    error: z.string().optional(),
+    ms: z.number().optional().describe("Milliseconds of evaluation and set-up"),
+  })
+  .meta({ id: "ReloadReport" });
+export type ReloadReport = z.infer<typeof ReloadReport>;
 
 export interface Extensions {
   /** Every known unit in discovery order, failed and disabled ones included. */

@@ -309,6 +309,12 @@ test("/extensions and /reload go through the loader and end with prompt_result",
     state: "active",
     generation: 1,
     contributes: [],
+    shadows: [],
+    shadowedBy: [],
+    files: [],
+    timings: { resolve: 0, transpile: 0, evaluate: 0, setup: 0 },
+    handlers: { calls: 0, p95Ms: 0 },
+    errors: 0,
     ...more,
   });
   const calls: unknown[] = [];
