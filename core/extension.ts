@@ -11,6 +11,7 @@ export type {
   ConversationHandle,
   InterruptMode,
   QueueMode,
+  RunOutcome,
   Selection,
   SubmitOptions,
   Taken,
@@ -181,6 +182,18 @@ export * from "./services/shell.ts";
 export { type Skill, Skills } from "./services/skills.ts";
 export * from "./services/slash.ts";
 export { defineStateField, type StateFieldDefinition } from "./services/state.ts";
+export {
+  type AgentDefinition,
+  AgentProgress,
+  AgentSource,
+  type SpawnRequest,
+  type SpawnTask,
+  SubagentResult,
+  SubagentSnapshot,
+  SubagentStatus,
+  Subagents,
+  type SubscriptionLevel,
+} from "./services/subagents.ts";
 export { Todos } from "./services/todos.ts";
 export { Transport } from "./services/transport.ts";
 export { Trust } from "./services/trust.ts";

@@ -150,6 +150,8 @@ describe("a conversation in the background", () => {
     for (const session of sessions) expect(session["stopping"]).toBe(session["sessionId"] === first.sessionId);
     expect((await back)["success"]).toBe(true);
     expect((await d.ask("get_state"))["sessionId"]).toBe(first.sessionId);
+    const [left] = await list(d);
+    await d.ask("cancel_background_session", { sessionId: left?.["sessionId"] });
   });
 });
 

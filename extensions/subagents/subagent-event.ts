@@ -1,0 +1,3 @@
+import { subagentEvent } from "./_frames.ts";
+
+export default subagentEvent;

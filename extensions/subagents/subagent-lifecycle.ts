@@ -1,0 +1,3 @@
+import { subagentLifecycle } from "./_frames.ts";
+
+export default subagentLifecycle;

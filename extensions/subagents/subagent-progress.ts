@@ -1,0 +1,3 @@
+import { subagentProgress } from "./_frames.ts";
+
+export default subagentProgress;
