@@ -2,10 +2,9 @@
 import { type Context, type SessionEntry, TodoPhase, type ToolSchema, z } from "mortise/extension";
 import { type Mask, maskDeep } from "./_mask.ts";
 import type { Material } from "./_page.ts";
+import { slicer } from "./_slice.ts";
 import { defaultName } from "./_write.ts";
 
-/** How long masking may hold the event loop. */
-const SLICE_MS = 10;
 const TODO_SLOT = "slot:todos";
 
 export async function materialOf(ctx: Context, mask: Mask): Promise<Material> {
@@ -22,13 +21,10 @@ export async function materialOf(ctx: Context, mask: Mask): Promise<Material> {
   const parents = originals.map((entry) => at(log.parentOf(entry.id)));
   const systemPrompt = masked(await ctx.conversation.systemPrompt());
   const entries: SessionEntry[] = [];
-  let sliceStart = performance.now();
+  const slice = slicer();
   for (const entry of originals) {
     entries.push(masked(entry));
-    if (performance.now() - sliceStart > SLICE_MS) {
-      await new Promise((resolve) => setImmediate(resolve));
-      sliceStart = performance.now();
-    }
+    await slice();
   }
   return {
     header: masked(header),

@@ -4,6 +4,7 @@ import type { SessionEntry, SessionHeader, TodoPhase, ToolSchema } from "mortise
 import { count, dollars, renderEntry, type Tools, todos } from "./_entry.ts";
 import { Html, html, jsonForScript, nothing } from "./_html.ts";
 import { codeBlock } from "./_markdown.ts";
+import { slicer } from "./_slice.ts";
 import { STYLE } from "./_style.ts";
 import { VIEWER } from "./_viewer.ts";
 import { HEAD } from "./_write.ts";
@@ -24,15 +25,12 @@ export interface Material {
   readonly downloadName: string;
 }
 
-/** How long rendering may hold the event loop. */
-const SLICE_MS = 10;
-
 /** The file in pieces. */
 export async function renderPage(material: Material, tools: Tools): Promise<string[]> {
   const rows: Html[] = [];
   const articles: Html[] = [];
   const anchors = anchorsOf(material.entries);
-  let sliceStart = performance.now();
+  const slice = slicer();
   for (const [index, entry] of material.entries.entries()) {
     const rendered = renderEntry(entry, tools);
     const label = material.labels.get(entry.id);
@@ -45,27 +43,33 @@ export async function renderPage(material: Material, tools: Tools): Promise<stri
     articles.push(
       html`<article class="entry ${rendered.kind}${marks}" id="${anchor}" data-index="${index}"><header><h3>${rendered.title}</h3>${badge}<time>${timeOf(entry)}</time><a class="anchor" href="#${anchor}" title="Link to this entry">#</a></header>${rendered.body}</article>`,
     );
-    if (performance.now() - sliceStart > SLICE_MS) {
-      await new Promise((resolve) => setImmediate(resolve));
-      sliceStart = performance.now();
-    }
+    await slice();
   }
-  const lines = [material.header, ...material.entries].map((entry) => tools.images.replaceIn(entry));
-  const data = {
-    parents: material.parents,
-    leaf: material.leaf,
-    fileName: material.downloadName,
-    lines,
-    images: tools.images.list,
-  };
   return [
     HEAD,
     `${head(titleOf(material))}\n<body>\n${sidebar(material, rows)}\n<main>\n${intro(material, tools)}\n`,
     ...articles.map((article) => `${article.text}\n`),
     `<p id="end">End of the session</p>\n</main>\n<script type="application/json" id="data">`,
-    jsonForScript(data).text,
+    ...(await dataBlock(material, tools, slice)),
     `</script>\n<script>${VIEWER}</script>\n</body>\n</html>\n`,
   ];
+}
+
+/** The JSON of the data block in pieces. Images come last: the lines collect them. */
+async function dataBlock(material: Material, tools: Tools, slice: () => Promise<void>): Promise<string[]> {
+  const { parents, leaf, downloadName } = material;
+  const pieces = [`{"parents":${JSON.stringify(parents)},"leaf":${leaf},"fileName":${jsonForScript(downloadName)},"lines":[`];
+  for (const [index, entry] of [material.header, ...material.entries].entries()) {
+    pieces.push(`${index === 0 ? "" : ","}${jsonForScript(tools.images.replaceIn(entry))}`);
+    await slice();
+  }
+  pieces.push('],"images":[');
+  for (const [index, image] of tools.images.list.entries()) {
+    pieces.push(`${index === 0 ? "" : ","}${jsonForScript(image)}`);
+    await slice();
+  }
+  pieces.push("]}");
+  return pieces;
 }
 
 function head(title: string): Html {

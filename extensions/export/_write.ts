@@ -12,6 +12,7 @@ import type { Mask } from "./_mask.ts";
 export const MARKER = "<!-- mortise session export -->";
 export const HEAD = `<!DOCTYPE html>\n${MARKER}\n`;
 const NAME_CHARS = 120;
+const WRITE_CHARS = 1 << 20;
 
 /** `mortise-session-<base name of the session file>.html`, without anything that could lead elsewhere. */
 export function defaultName(sessionFile: string, mask: Mask): string {
@@ -42,7 +43,7 @@ export async function writeExport(file: string, chunks: Iterable<string>): Promi
   try {
     const handle = await open(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
     try {
-      for (const chunk of chunks) await handle.appendFile(chunk);
+      for (const piece of joined(chunks)) await handle.appendFile(piece);
       await handle.sync();
     } finally {
       await handle.close();
@@ -54,6 +55,21 @@ export async function writeExport(file: string, chunks: Iterable<string>): Promi
   } finally {
     await rm(temporary, { force: true });
   }
+}
+
+/** Few large writes instead of many small ones. */
+function* joined(chunks: Iterable<string>): Generator<string> {
+  let parts: string[] = [];
+  let length = 0;
+  for (const chunk of chunks) {
+    parts.push(chunk);
+    length += chunk.length;
+    if (length < WRITE_CHARS) continue;
+    yield parts.join("");
+    parts = [];
+    length = 0;
+  }
+  yield parts.join("");
 }
 
 async function put(temporary: string, file: string): Promise<void> {
