@@ -69,8 +69,29 @@ const namedExports = {
       const names = Object.keys(await import(args.path)).filter((name) => name !== "default" && /^[a-zA-Z_$][\w$]*$/.test(name));
       const specifier = JSON.stringify(args.path);
       const lines = [`import all from ${specifier};`, "export default all;"];
-      for (const [index, name] of names.entries()) lines.push(`const v${index} = all.${name};`, `export { v${index} as ${name} };`);
+      for (const [index, name] of names.entries())
+        lines.push(`const v${index} = all.${name};`, `export { v${index} as ${name} };`);
       return { contents: lines.join("\n"), resolveDir: args.pluginData.resolveDir };
+    });
+  },
+};
+
+/**
+ * zod's namespace holds the messages of fifty languages, more than half of what starting would have to parse. English stays in
+ * the bundle; the others are read from the installed package when somebody asks for one.
+ */
+const lazyLocales = {
+  name: "lazy-locales",
+  setup(build) {
+    build.onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, (args) => {
+      const listed = readFileSync(args.path, "utf8").matchAll(/export \{ default as (\w+) \} from "\.\/([\w-]+)\.js"/g);
+      const lines = ['import { createRequire } from "node:module";', "const installed = createRequire(import.meta.url);"];
+      for (const [, name, file] of listed) {
+        if (name === "en") lines.push('export { default as en } from "./en.js";');
+        else lines.push(`export const ${name} = () => installed("zod/v4/locales/${file}.cjs")();`);
+      }
+      if (lines.length < 20) return { errors: [{ text: `${args.path}: no list of languages was found` }] };
+      return { contents: lines.join("\n"), resolveDir: dirname(args.path) };
     });
   },
 };
@@ -118,13 +139,12 @@ if (esbuild === undefined) {
     sourcemap: false,
     minifySyntax: true,
     minifyWhitespace: true,
-    keepNames: true,
     legalComments: "linked",
     external: ["node-pty", "sharp", "jiti", "@vscode/ripgrep"],
     banner: {
       js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
     },
-    plugins: [namedExports],
+    plugins: [namedExports, lazyLocales],
     logLevel: "warning",
   });
   // Beside the chunks, because the loader looks for it beside itself.

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { root } from "./root.ts";
 
-
 /** Generated files by path under the root, as they should be. */
 export async function generated(): Promise<Map<string, string>> {
   const { clientTypes, protocolPage, schemaJson } = await import("./protocol-page.ts");

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { CommandDefinition, FrameDefinition } from "../core/kernel/definition.ts";
 import { collect } from "./collect.ts";
-import { root } from "./root.ts";
 import { type JsonSchema, printType } from "./print-type.ts";
+import { root } from "./root.ts";
 
 /** Named schemas met while printing; they become `$defs` and exported types. */
 class Names {

@@ -116,8 +116,7 @@ describe("Architecture", () => {
   it("has the top-level folders of the design and no others", () => {
     const folders = readdirSync(root, { withFileTypes: true })
       .filter(
-        (entry) =>
-          entry.isDirectory() && !entry.name.startsWith(".") && !/^(node_modules|dist.*|coverage)$/.test(entry.name),
+        (entry) => entry.isDirectory() && !entry.name.startsWith(".") && !/^(node_modules|dist.*|coverage)$/.test(entry.name),
       )
       .map((entry) => entry.name);
     expect(folders.sort()).toEqual(["builtin-tools", "core", "docs", "extensions", "protocol", "test"]);
