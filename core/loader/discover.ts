@@ -57,9 +57,10 @@ export function discover(root: Root): UnitSource[] {
   for (const name of namesIn(root.path)) {
     if (isIgnoredName(name)) continue;
     const path = join(root.path, name);
-    if (!isDirectory(path) && !MODULE.test(name)) continue;
+    // What is excluded is not looked into: the checkout's own folder holds all built-ins.
+    if (isExcluded(root, path) || (!isDirectory(path) && !MODULE.test(name))) continue;
     const source = describe(path);
-    if (source !== undefined && !root.exclude?.includes(source.id) && !found.has(source.id)) found.set(source.id, source);
+    if (source !== undefined && !found.has(source.id)) found.set(source.id, source);
   }
   return [...found.values()].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
 }
@@ -149,5 +150,9 @@ export function candidateFolders(root: Root): string[] {
   return namesIn(root.path)
     .filter((name) => !isIgnoredName(basename(name)))
     .map((name) => join(root.path, name))
-    .filter(isDirectory);
+    .filter((path) => !isExcluded(root, path) && isDirectory(path));
+}
+
+function isExcluded(root: Root, path: string): boolean {
+  return root.exclude?.includes(realPath(path) ?? path) === true;
 }

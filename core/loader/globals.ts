@@ -1,12 +1,14 @@
 // The globals one generation sees. Timers, listeners on the process and console lines belong to its scope, so that an extension
 // written for another host dies cleanly at a reload; nothing it prints reaches stdout, and it cannot end the daemon.
 import { Console } from "node:console";
-import nodeProcess from "node:process";
 import { Readable, Writable } from "node:stream";
 import * as timersPromises from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Scope } from "../kernel/scope.ts";
 import type { LoaderHost } from "./host.ts";
+
+// Not imported: the named exports of "node:process" would be filled at start, which costs what building the list of all flags costs.
+const nodeProcess = globalThis.process;
 
 type AnyFunction = (...args: never[]) => unknown;
 type Callback = (...args: unknown[]) => unknown;

@@ -3,9 +3,11 @@
 import { join } from "node:path";
 import { ExtensionError, errorMessage } from "../kernel/errors.ts";
 import { keyOf, type RegistryDiff } from "../kernel/registry.ts";
+import type { Origin } from "../kernel/scope.ts";
 import { type Activation, Activator, type Ready } from "./activator.ts";
 import { describe, discover, type UnitSource } from "./discover.ts";
 import { fingerprint, realPath } from "./files.ts";
+import { HeldFileError } from "./evaluate.ts";
 import { Generation, LOAD_LIMIT_MS, SETUP_LIMIT_MS } from "./generation.ts";
 import type { AdaptFactory, BuiltinUnit, LoaderHost, ReloadReport, Root, UnitInfo } from "./host.ts";
 import { StartBatch, type Turn } from "./start-batch.ts";
@@ -33,6 +35,8 @@ export interface LoaderOptions {
   watch?: boolean | undefined;
   /** True for hook points whose handlers must block when their unit is quarantined (DESIGN §5 "Hooks"). */
   isGate?: ((hookPoint: string) => boolean) | undefined;
+  /** False for a file of a project's unit that must not be read now; its unit stays as it is until `retryHeld`. */
+  mayRead?: ((realPath: string) => boolean) | undefined;
   /** How long `start` waits for a slow unit before the others go live without it. */
   patienceMs?: number | undefined;
   loadLimitMs?: number | undefined;
@@ -45,7 +49,7 @@ export interface LoaderOptions {
 type Cause = "start" | "watch" | "request" | "service";
 
 type Attempt =
-  | { outcome: "loaded" | "skipped" | "torn" }
+  | { outcome: "loaded" | "skipped" | "torn" | "held" }
   | { outcome: "failed"; error: unknown; phase: "load" | "setup" | "validate" };
 
 /** A following write within this time makes a failure unfinished business (DESIGN §5 "Watching"). */
@@ -53,6 +57,8 @@ const ERROR_GRACE_MS = 150;
 /** Files that change while they are read are read again this often in a row. */
 const TORN_TRIES = 3;
 const PATIENCE_MS = 5_000;
+/** From the end of the start to the first watch. */
+const FOLLOW_AFTER_MS = 40;
 /** More re-activations by services within a second are a circle. */
 const REACTIVATIONS = 5;
 
@@ -68,6 +74,7 @@ export class Loader {
   #virtual: Promise<VirtualModules> | undefined;
   #unsubscribe: (() => void) | undefined;
   #stopped = false;
+  #cancelFollowing: (() => void) | undefined;
   /** Resolves when built-ins that set themselves up asynchronously are live as well; those read from sources come with `start`. */
   builtinsLive: Promise<void> = Promise.resolve();
   /** Resolves when edits are followed. */
@@ -104,8 +111,23 @@ export class Loader {
       if (unit.source !== undefined) void this.#request(unit, "start", batch.turn());
     }
     await Promise.all([...pending, batch.run()]);
-    // Setting up watches takes longer than loading; whoever needs to know that edits are seen waits for `watching`.
-    this.watching = this.#watch?.start() ?? Promise.resolve();
+    this.watching = this.#followSoon();
+  }
+
+  /**
+   * Setting up watches takes longer than loading, so that what waits for the start is answered first; a save in between is seen
+   * when they are set. Whoever needs to know that edits are followed waits for `watching`.
+   */
+  #followSoon(): Promise<void> {
+    const watch = this.#watch;
+    if (watch === undefined || this.#stopped) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(watch.start()), FOLLOW_AFTER_MS);
+      this.#cancelFollowing = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   /** Loads a unit, or every unit, anew. Resolves when the new generations are live or have failed, not when old ones are drained. */
@@ -144,6 +166,17 @@ export class Loader {
     this.#watch?.drop(unit);
     this.#activator.withdraw([unit], "disabled");
     await this.#watch?.refresh();
+  }
+
+  /** Loads the units that wait because of a file they may not read. */
+  async retryHeld(): Promise<ReloadReport[]> {
+    const held = [...this.#units.values()].filter((unit) => unit.held);
+    return Promise.all(held.map((unit) => this.#request(unit, "request")));
+  }
+
+  /** Whether a path is, or decides, a part of a unit of this origin. */
+  concerns(path: string, origin: Origin): boolean {
+    return [...this.#units.values()].some((unit) => unit.origin === origin && unit.concerns(path));
   }
 
   /** Adds units, e.g. when a project is trusted later. Resolves when they are live or have failed. */
@@ -195,6 +228,7 @@ export class Loader {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#unsubscribe?.();
+    this.#cancelFollowing?.();
     await this.#watch?.stop();
     for (const unit of inOrder(this.#units.values()).reverse()) {
       unit.removed = true;
@@ -316,6 +350,7 @@ export class Loader {
       state: unit.state,
       generation: unit.active?.number ?? 0,
       draining: unit.draining?.number,
+      held: unit.held,
       files: unit.files,
       timings: unit.timings,
       error: unit.error === undefined ? undefined : errorMessage(unit.error),
@@ -345,6 +380,11 @@ export class Loader {
       if (attempt.outcome === "torn") {
         torn++;
         continue;
+      }
+      if (attempt.outcome === "held" && !unit.forced) {
+        unit.running = undefined;
+        void this.#watch?.refresh();
+        return { id: unit.id, generation: unit.active?.number ?? 0, outcome: "skipped" };
       }
       let change = this.#lookAgain(unit);
       if (unit.dirty !== seen && mustGoOn(unit, change)) continue;
@@ -377,6 +417,11 @@ export class Loader {
     try {
       if (!isAlive(unit)) return await this.#skipped(generation);
       if (unit.active === undefined && unit.state !== "quarantined") unit.state = "evaluating";
+      unit.held = this.#isHeld(unit);
+      if (unit.held) {
+        await generation.discard();
+        return { outcome: "held" };
+      }
       if (unit.source === undefined) generation.adopt(unit.builtin?.definitions() ?? []);
       else await generation.evaluate(this.#refreshed(unit, unit.source));
       await turn?.ready();
@@ -392,6 +437,11 @@ export class Loader {
       else await turn.commit({ unit, generation });
       return { outcome: "loaded" };
     } catch (error) {
+      if (error instanceof Error && error.cause instanceof HeldFileError) {
+        unit.held = true;
+        await generation.discard();
+        return { outcome: "held" };
+      }
       this.#failed(unit, generation, error);
       if (unit.active === undefined && unit.builtin !== undefined && unit.source !== undefined) this.#fallBack(unit);
       return { outcome: "failed", error, phase: phaseOf(error) };
@@ -403,6 +453,14 @@ export class Loader {
   async #skipped(generation: Generation): Promise<Attempt> {
     await generation.discard();
     return { outcome: "skipped" };
+  }
+
+  /** True while a file that decides what the unit is may not be read. */
+  #isHeld(unit: Unit): boolean {
+    const { mayRead } = this.#options;
+    if (mayRead === undefined || unit.origin !== "project") return false;
+    const deciding = [...unit.watched, ...(unit.source?.entries ?? []), ...(unit.source?.decidedBy ?? [])];
+    return deciding.some((path) => !mayRead(path));
   }
 
   /** Sources of a built-in that do not load: its compiled form answers until they do. */
@@ -427,7 +485,8 @@ export class Loader {
 
   #generation(unit: Unit, virtualModules: VirtualModules): Generation {
     const { adaptFactory, loadLimitMs = LOAD_LIMIT_MS, setupLimitMs = SETUP_LIMIT_MS } = this.#options;
-    const parts = { host: this.#host, transformer: this.#transformer, virtualModules, adaptFactory, loadLimitMs, setupLimitMs };
+    const mayRead = unit.origin === "project" ? this.#options.mayRead : undefined;
+    const parts = { host: this.#host, transformer: this.#transformer, virtualModules, adaptFactory, loadLimitMs, setupLimitMs, mayRead };
     return new Generation(parts, unit.owner, unit.nextGeneration());
   }
 

@@ -1,14 +1,5 @@
 // The `pi` object: what an extension's factory gets. Every member is a closure, so `const { on } = pi` works.
-import {
-  type Context,
-  defineExtension,
-  type ExtensionDefinition,
-  errorMessage,
-  Models,
-  Settings,
-  SlashCommands,
-  ThinkingLevel,
-} from "mortise/extension";
+import { type Context, errorMessage, Models, Settings, type SetupScope, SlashCommands, ThinkingLevel } from "mortise/extension";
 import { createBus } from "./_bus.ts";
 import { toSlashCommand } from "./_commands.ts";
 import { createContext } from "./_context.ts";
@@ -28,20 +19,15 @@ import { runCommand } from "./_wire.ts";
 
 type Definitions = Parameters<Runtime["scope"]["add"]>;
 
-/** The extension behind a factory: its set-up calls the factory with a fresh `pi` object. */
-export function adaptFactory(factory: (api: unknown) => unknown, unitId: string, traits: Traits): ExtensionDefinition {
-  return defineExtension({
-    name: unitId,
-    setup: async (scope) => {
-      const runtime = new Runtime(scope, traits);
-      const lifecycle = new Lifecycle(runtime);
-      const libraries = traits.injectsLibraries ? await injectedLibraries(runtime) : {};
-      const pi = createApi(runtime, lifecycle, libraries);
-      const returned: unknown = await runtime.run(scope.ctx, () => factory(pi));
-      if (traits.returnsTools) addReturnedTools(runtime, lifecycle, returned);
-      lifecycle.install();
-    },
-  });
+/** The set-up of the extension behind a factory: calls the factory with a fresh `pi` object. */
+export async function runFactory(factory: (api: unknown) => unknown, traits: Traits, scope: SetupScope): Promise<void> {
+  const runtime = new Runtime(scope, traits);
+  const lifecycle = new Lifecycle(runtime);
+  const libraries = traits.injectsLibraries ? await injectedLibraries(runtime) : {};
+  const pi = createApi(runtime, lifecycle, libraries);
+  const returned: unknown = await runtime.run(scope.ctx, () => factory(pi));
+  if (traits.returnsTools) addReturnedTools(runtime, lifecycle, returned);
+  lifecycle.install();
 }
 
 /** Older `tools/` folders: the factory gives back one tool or several, with their own session events. */

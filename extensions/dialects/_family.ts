@@ -1,6 +1,5 @@
 // A dialect from the table row of its family.
-import { type DialectDefinition, defineDialect } from "mortise/extension";
-import { adaptFactory } from "./_api.ts";
+import { type DialectDefinition, defineDialect, defineExtension } from "mortise/extension";
 import { familyModules, typeboxModules } from "./_modules.ts";
 import { belongsTo, OMP, PI, type Traits, VEYYON } from "./_traits.ts";
 
@@ -19,6 +18,14 @@ export function defineFamily(traits: Traits, summary: string, priority: number):
       ...familyModules(traits, daemon),
       ...(traits.family === "pi" ? typeboxModules() : {}),
     }),
-    adapt: (factory, unit) => adaptFactory(factory, unit.unitId, traits),
+    adapt: (factory, { unitId }) =>
+      defineExtension({
+        name: unitId,
+        // What a family's units see is a tenth of all our code, read when the first of them is there.
+        async setup(scope) {
+          const { runFactory } = await import("./_api.ts");
+          await runFactory(factory, traits, scope);
+        },
+      }),
   });
 }

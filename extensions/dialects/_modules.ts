@@ -1,14 +1,6 @@
 // Which specifiers of which family stand for which module (extensions.md §3.1).
 import type { Context, DialectDefinition, VirtualModule } from "mortise/extension";
-import { codingAgentModule } from "./_coding-agent.ts";
-import { createLogger } from "./_libraries.ts";
-import { piAiModule } from "./_pi-ai.ts";
-import { piTuiModule } from "./_pi-tui.ts";
-import { isObject } from "./_schema.ts";
-import { inert } from "./_theme.ts";
 import type { Traits } from "./_traits.ts";
-import { typeboxCompileModule, typeboxModule, typeboxValueModule } from "./_typebox.ts";
-import { unavailableOnes } from "./_unavailable.ts";
 
 type Modules = ReturnType<DialectDefinition["virtualModules"]>;
 
@@ -28,10 +20,10 @@ const AGENT_CORE = [
 
 /** The modules of one family. Each is made when it is first imported. */
 export function familyModules(traits: Traits, daemon: Context): Modules {
-  const agent = once(() => codingAgentModule(traits, daemon));
-  const ai = once(() => piAiModule(daemon));
-  const tui = once(piTuiModule);
-  const core = once(() => unavailableOnes(AGENT_CORE));
+  const agent = once(async () => (await import("./_coding-agent.ts")).codingAgentModule(traits, daemon));
+  const ai = once(async () => (await import("./_pi-ai.ts")).piAiModule(daemon));
+  const tui = once(async () => (await import("./_pi-tui.ts")).piTuiModule());
+  const core = once(async () => (await import("./_unavailable.ts")).unavailableOnes(AGENT_CORE));
   const utils = once(() => utilsModule(daemon));
   const modules: Record<string, Modules[string]> = {};
   for (const { scope, names } of packageNames(traits)) {
@@ -49,9 +41,9 @@ export function familyModules(traits: Traits, daemon: Context): Modules {
 
 /** The schema library, which belongs to no family. */
 export function typeboxModules(): Modules {
-  const type = once(typeboxModule);
-  const value = once(typeboxValueModule);
-  const compile = once(typeboxCompileModule);
+  const type = once(async () => (await import("./_typebox.ts")).typeboxModule());
+  const value = once(async () => (await import("./_typebox.ts")).typeboxValueModule());
+  const compile = once(async () => (await import("./_typebox.ts")).typeboxCompileModule());
   return {
     typebox: type,
     "typebox/type": type,
@@ -77,7 +69,12 @@ function packageNames(traits: Traits) {
 }
 
 /** The small helpers of the forks: their logger, and colours that colour nothing. */
-function utilsModule(daemon: Context): VirtualModule {
+async function utilsModule(daemon: Context): Promise<VirtualModule> {
+  const [{ createLogger }, { isObject }, { inert }] = await Promise.all([
+    import("./_libraries.ts"),
+    import("./_schema.ts"),
+    import("./_theme.ts"),
+  ]);
   const chalk = inert();
   return {
     default: chalk,

@@ -1,11 +1,4 @@
 import { CommandError, type Context, Credentials, defineCommand, defineSlashCommand, Launch, z } from "mortise/extension";
-import { loadHighlight } from "./_highlight.ts";
-import { Images } from "./_images.ts";
-import { loadMarkdown } from "./_markdown.ts";
-import { maskFor } from "./_mask.ts";
-import { materialOf } from "./_material.ts";
-import { renderPage } from "./_page.ts";
-import { checkTarget, defaultName, targetPath, writeExport } from "./_write.ts";
 
 /**
  * Writes the session as one page and gives its path: as named, or the absolute one of the default. The session is not changed.
@@ -15,6 +8,18 @@ async function exportHtml(ctx: Context, outputPath: string | undefined): Promise
   const { log } = ctx.conversation;
   if (log.file === undefined) throw new CommandError("Cannot export in-memory session to HTML");
   if (!log.isMaterialized) throw new CommandError("Nothing to export yet: the session has no messages");
+  const [{ loadHighlight }, { Images }, { loadMarkdown }, { maskFor }, { materialOf }, { renderPage }, write] = await Promise.all(
+    [
+      import("./_highlight.ts"),
+      import("./_images.ts"),
+      import("./_markdown.ts"),
+      import("./_mask.ts"),
+      import("./_material.ts"),
+      import("./_page.ts"),
+      import("./_write.ts"),
+    ],
+  );
+  const { checkTarget, defaultName, targetPath, writeExport } = write;
   const mask = maskFor(ctx.tryUse(Credentials)?.secrets() ?? []);
   const cwd = ctx.tryUse(Launch)?.cwd ?? ctx.conversation.cwd;
   const named = outputPath !== undefined && outputPath !== "";

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { CommandError, defineLoginFlow, errorMessage, type LoginContext, z } from "mortise/extension";
 import { deferred } from "./_deferred.ts";
-import { type Loopback, openLoopback } from "./_loopback.ts";
+import type { Loopback } from "./_loopback.ts";
 
 const PUBLIC_URL = "https://openrouter.ai";
 /** The port that the service documents for programs on the user's machine. */
@@ -19,6 +19,7 @@ export default defineLoginFlow({
     const base = (ctx.env["MORTISE_OPENROUTER_URL"] || PUBLIC_URL).replace(/\/+$/, "");
     const verifier = randomBytes(32).toString("base64url");
     const state = randomBytes(16).toString("base64url");
+    const { openLoopback } = await import("./_loopback.ts");
     const loopback = await openLoopback(state, LOOPBACK_PORT);
     try {
       const url = new URL(`${base}/auth`);
