@@ -1,6 +1,5 @@
 // Brave's search API. One GET with the key in a header.
 import { defineSearchProvider, defineSetting, Launch, type SearchQuery, ToolError, z } from "mortise/extension";
-import { fetchPage } from "./_fetch.ts";
 
 export const BraveBaseUrl = defineSetting({
   name: "webSearch.brave.baseUrl",
@@ -34,6 +33,7 @@ export const brave = defineSearchProvider({
   async search(ctx, query) {
     const key = (ctx.tryUse(Launch)?.env ?? process.env)[KEY]?.trim();
     if (!key) throw new ToolError(`Cannot search the web: ${KEY} is not set`);
+    const { fetchPage } = await import("./_fetch.ts");
     const page = await fetchPage(requestUrl(ctx.setting(BraveBaseUrl), query), {
       signal: query.signal,
       // The address comes from the user's settings, not from a page.

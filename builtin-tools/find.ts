@@ -1,6 +1,5 @@
 import { basename, relative } from "node:path";
 import { defineTool, ToolError, type ToolResult, textResult, truncateHead, z } from "mortise/extension";
-import picomatch from "picomatch";
 import { shownPath } from "./_path.ts";
 import { argument, runRipgrep } from "./_rg.ts";
 import { searchPath, withoutGit } from "./_search-path.ts";
@@ -26,10 +25,11 @@ export default defineTool<Params>({
     "Find files and directories by glob. Gives paths sorted by name, directories with a / at the end. Hidden files are found, files ignored by .gitignore and empty directories are not.",
   promptSnippet: "Find files by name",
   params,
+  readOnly: true,
   async run(ctx, args) {
     const { path, shown, stats } = await searchPath(ctx, args.path ?? ".", "find");
     if (!stats.isDirectory()) throw new ToolError(`Cannot look in ${shown}: it is not a directory`);
-    const matches = matcher(args.pattern);
+    const matches = await matcher(args.pattern);
     const found = new Found(args);
     const offer = (file: string, directory: boolean) => {
       const inside = relative(path, file);
@@ -85,7 +85,7 @@ class Found {
 }
 
 /** Matches a path relative to the directory. Without a slash in the pattern the last name decides. */
-function matcher(pattern: string): (path: string) => boolean {
+async function matcher(pattern: string): Promise<(path: string) => boolean> {
   const glob = argument(pattern, "pattern")
     .replace(/^(?:\.?\/)+/, "")
     .replace(/\/+$/, "");
@@ -95,6 +95,7 @@ function matcher(pattern: string): (path: string) => boolean {
     }
   }
   if (glob === "") return () => true;
+  const { default: picomatch } = await import("picomatch");
   try {
     const match = picomatch(glob, { dot: true, noextglob: true, nonegate: true });
     return glob.includes("/") ? (path) => match(path) : (path) => match(basename(path));
