@@ -2,10 +2,12 @@
 // throw-away home; only stdin and stdout are left out.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, parse } from "node:path";
 import type { Frame, RequestId } from "../protocol/frame.ts";
+import { ToolResult } from "../protocol/message.ts";
 import { Daemon } from "./daemon.ts";
 import type { Logger } from "./kernel/context.ts";
+import { errorMessage } from "./kernel/errors.ts";
 import { builtins as allBuiltins } from "./loader/builtins.generated.ts";
 import type { BuiltinUnit } from "./loader/host.ts";
 import type { Options } from "./options.ts";
@@ -36,6 +38,16 @@ export interface StartOptions {
 /** A frame that fits; a string is its `type`. */
 export type FramePredicate = string | ((frame: Frame) => boolean);
 
+/** How one tool call went. */
+export interface ToolOutcome {
+  /** The text blocks of the result, one per line. */
+  readonly text: string;
+  readonly isError: boolean;
+  readonly details: unknown;
+  /** The text of every progress report, in order. */
+  readonly updates: readonly string[];
+}
+
 export interface TestDaemon {
   readonly daemon: Daemon;
   /** Every frame so far, as the host would have parsed it. */
@@ -55,6 +67,19 @@ export interface TestDaemon {
   next(fits: FramePredicate, options?: { after?: number; timeoutMs?: number }): Promise<Frame>;
   /** Prompts and gives the frames up to and including the `agent_end`, or the frame that says no agent ran. */
   prompt(message: string, params?: Record<string, unknown>): Promise<Frame[]>;
+  /**
+   * Has the model call a tool and gives what came of it, hooks included. Needs the model `offline/echo`, which `startDaemon`
+   * chooses.
+   */
+  callTool(name: string, args?: Record<string, unknown>): Promise<ToolOutcome>;
+  /** Runs a slash command, `/name and its words`, and gives the text it put out. */
+  slash(line: string): Promise<string>;
+  /**
+   * Loads one extension anew, by name or id, or all of them. Resolves when the new versions answer.
+   *
+   * @throws {Error} when one does not load, with its reason; the version before goes on answering.
+   */
+  reload(unit?: string): Promise<void>;
   /** Writes a file of the home (or `cwd/…`) and gives its path. */
   write(path: string, text: string): string;
   /** Closes stdin and waits for the end; throws when something is left behind. */
@@ -242,6 +267,42 @@ class InMemoryDaemon implements TestDaemon {
     return this.frames.slice(after, this.frames.indexOf(end) + 1);
   }
 
+  async callTool(name: string, args: Record<string, unknown> = {}): Promise<ToolOutcome> {
+    const frames = await this.prompt(`call ${name} ${JSON.stringify(args)}`);
+    const end = frames.find((frame) => frame.type === "tool_execution_end" && frame["toolName"] === name);
+    if (end === undefined) throw new Error(`The model did not call "${name}": is it loaded, and is the model offline/echo?`);
+    const updates = frames.filter((frame) => frame.type === "tool_execution_update").map((frame) => frame["partialResult"]);
+    const { content, details } = ToolResult.parse(end["result"]);
+    return {
+      text: textOf(content),
+      isError: end["isError"] === true,
+      details,
+      updates: updates.map((update) => textOf(ToolResult.parse(update).content)),
+    };
+  }
+
+  async slash(line: string): Promise<string> {
+    const frames = await this.prompt(line);
+    return frames
+      .filter((frame) => frame.type === "command_output")
+      .map((frame) => String(frame["text"]))
+      .join("\n");
+  }
+
+  async reload(unit?: string): Promise<void> {
+    const { loader } = this.daemon;
+    const known = loader.units();
+    const found = known.filter(({ id, path }) => unit === undefined || id === unit || unitName(path) === unit);
+    if (unit !== undefined && found.length !== 1) {
+      const names = known.filter(({ origin }) => origin !== "builtin").map(({ path }) => unitName(path));
+      throw new Error(`${found.length === 0 ? "No" : "More than one"} extension is called "${unit}": ${names.join(", ")}`);
+    }
+    const reports = await loader.reload(unit === undefined ? undefined : found[0]?.id);
+    const failed = reports.filter(({ outcome }) => outcome === "failed");
+    if (failed.length === 0) return;
+    throw new Error(failed.map(({ id, error }) => `"${id}" was not reloaded: ${errorMessage(error)}`).join("\n"));
+  }
+
   async stop(): Promise<void> {
     await this.daemon.close("ended");
     this.#places.cleanUp();
@@ -283,6 +344,15 @@ function describe(fits: FramePredicate): string {
   return typeof fits === "string" ? fits : fits.toString().slice(0, 200);
 }
 
+/** The name people use: the file or folder without its ending. */
+function unitName(path: string): string {
+  return parse(path).name;
+}
+
+function textOf(content: readonly { type: string; text?: string }[]): string {
+  return content.flatMap((block) => (block.text === undefined ? [] : [block.text])).join("\n");
+}
+
 /** What a stopped daemon must not hold any more. */
 function leftBehind(daemon: Daemon): string[] {
   const left: string[] = [];
@@ -295,3 +365,18 @@ function leftBehind(daemon: Daemon): string[] {
 }
 
 export type { Daemon } from "./daemon.ts";
+export { checkLeaks, type LeakOptions, type LeakReport } from "./testing/leaks.ts";
+export {
+  calls,
+  done,
+  fail,
+  Gate,
+  type Reply,
+  type ReplyStep,
+  type Script,
+  type ScriptedProvider,
+  says,
+  scriptedModel,
+  scriptedProvider,
+  usage,
+} from "./testing/scripted-provider.ts";

@@ -52,6 +52,13 @@ export class Registry {
     return this.#version;
   }
 
+  /** How many contributions there are, shadowed ones included. */
+  get size(): number {
+    let size = 0;
+    for (const stack of this.#stacks.values()) size += stack.length;
+    return size;
+  }
+
   /** The contribution that answers `name`, or undefined. */
   get<K extends Kind>(kind: K, name: string): Entry<K> | undefined {
     const stack = this.#names.get(kind)?.get(name);
