@@ -275,7 +275,8 @@ export class Child {
   #describe(status: "completed" | "failed" | "aborted", error: string | undefined): SubagentResult {
     const { tracked } = this.plan;
     const answer = this.#conversation?.slot(Assignment).get().answer;
-    const text = answer === undefined ? lastText(this.#conversation) : JSON.stringify(answer.data, undefined, 2);
+    const said = lastText(this.#conversation) || this.progress.said;
+    const text = answer === undefined ? said : JSON.stringify(answer.data, undefined, 2);
     const { note, ...isolation } = this.#isolation;
     const whole = note === undefined ? text : `${text}\n\n${note}`.trim();
     const cut = truncateTail(whole, OUTPUT_LIMITS);

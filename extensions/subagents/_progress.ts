@@ -46,6 +46,11 @@ export class ProgressTracker {
     this.#changed = changed;
   }
 
+  /** The end of what it has said so far. */
+  get said(): string {
+    return this.#tail.trim();
+  }
+
   get durationMs(): number {
     return this.#began === undefined ? 0 : (this.#ended ?? Date.now()) - this.#began;
   }

@@ -26,6 +26,8 @@ import { Semaphore } from "./_semaphore.ts";
 
 const DEFAULT_AGENT = "task";
 const MAX_NAME = 48;
+/** The loop waits 80 ms for a tool that was aborted; what the subagents had said is stored within a few. */
+const ABORT_GRACE_MS = 50;
 
 export class Spawner implements Subagents {
   readonly #ctx: Context;
@@ -99,12 +101,18 @@ export class Spawner implements Subagents {
       return new Child(plan, this.#ports(plan), () => shown.touch());
     });
     const all = Promise.all(children.map((child) => child.run(signal)));
-    // A call that is given up answers with what there is, now: its run does not wait for the unwinding of its subagents.
+    // A call that is given up answers with what there is: its run does not wait for the unwinding of its subagents.
     const early = new Promise<SubagentResult[]>((resolve) => {
-      const giveUp = () => resolve(children.map((child) => child.result(signal)));
+      let timer: NodeJS.Timeout | undefined;
+      const giveUp = () => {
+        timer = setTimeout(() => resolve(children.map((child) => child.result(signal))), ABORT_GRACE_MS);
+      };
       if (signal.aborted) giveUp();
       else signal.addEventListener("abort", giveUp, { once: true });
-      void all.finally(() => signal.removeEventListener("abort", giveUp));
+      void all.finally(() => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", giveUp);
+      });
     });
     this.#keep(all);
     return Promise.race([all, early]).finally(() => shown.stop());
