@@ -3,7 +3,6 @@ import type { AgentMessage } from "../../protocol/message.ts";
 import { runCall } from "../kernel/attribution.ts";
 import { errorMessage, ProviderError } from "../kernel/errors.ts";
 import { Models } from "../services/models.ts";
-import { repairForProvider } from "../session/repair.ts";
 import { emptyAnswer } from "./answer.ts";
 import { messageStart, messageUpdate } from "./events.ts";
 import { contextBuilding, providerRequest } from "./hook-points.ts";
@@ -89,7 +88,7 @@ async function buildRequest(run: Run): Promise<ProviderRequest> {
   const request: ProviderRequest = {
     model,
     systemPrompt,
-    messages: repairForProvider(messages),
+    messages: conversation.providerView.repair(messages),
     tools: model.supportsTools === false ? [] : conversation.toolSchemas(),
     thinkingLevel: models?.clamp(model, thinkingLevel) ?? thinkingLevel,
     signal,

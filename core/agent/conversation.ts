@@ -8,6 +8,7 @@ import { type FrameDefinition, frameOf } from "../kernel/definition.ts";
 import { CommandError, errorMessage } from "../kernel/errors.ts";
 import { Models, type ResolvedKey } from "../services/models.ts";
 import type { SessionLog } from "../session/log.ts";
+import { ProviderView } from "../session/repair.ts";
 import { NO_MODEL } from "./ask.ts";
 import { UsageMeter } from "./context-usage.ts";
 import type {
@@ -55,6 +56,7 @@ export class Conversation implements RunConversation {
   readonly log: SessionLog;
   readonly inbox = new MessageQueue();
   readonly tools: ToolSet;
+  readonly providerView = new ProviderView();
   readonly isSubagent: boolean;
   messageUpdates: MessageUpdateMode = "full";
   readonly #closed = unlimited(new AbortController());

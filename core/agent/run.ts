@@ -3,6 +3,7 @@ import type { AgentMessage, AssistantMessage } from "../../protocol/message.ts";
 import type { Context } from "../kernel/context.ts";
 import type { HookPoint } from "../kernel/hooks.ts";
 import type { ResolvedKey } from "../services/models.ts";
+import type { ProviderView } from "../session/repair.ts";
 import type { ConversationHandle } from "./conversation-types.ts";
 import type { AgentEnvironment } from "./environment.ts";
 import type { MessageQueue } from "./queue.ts";
@@ -13,6 +14,8 @@ export interface RunConversation extends ConversationHandle {
   readonly env: AgentEnvironment;
   readonly inbox: MessageQueue;
   readonly tools: ToolSet;
+  /** The context in the form providers take, kept from request to request. */
+  readonly providerView: ProviderView;
   now(): number;
   /** Tells message_start unless `started`, stores the message, tells message_end. */
   store(message: AgentMessage, options?: { started?: boolean }): void;

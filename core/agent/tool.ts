@@ -42,6 +42,8 @@ export interface ToolDefinition<P = Record<string, unknown>> extends Definition<
     /** For tools that need another contribution or service. */
     context?: Context | undefined;
   }): boolean;
+  /** True when it changes nothing, on no machine: the modes of `tools.approvalMode` let it pass. */
+  readonly readOnly?: boolean | undefined;
   /** One line and bullet points for the system prompt. */
   readonly promptSnippet?: string | undefined;
   readonly promptGuidelines?: readonly string[] | undefined;

@@ -16,43 +16,136 @@ const MISSING_IMAGE_TEXT = "(image not available: its stored data is missing)";
 const converted = new WeakMap<AgentMessage, ModelMessage | null>();
 const placeholders = new WeakMap<AssistantMessage, Map<string, ToolResultMessage>>();
 
-/**
- * - A call without result gets a placeholder error with the time stamp of its message; a second result for a call and a
- *   result without call are dropped; results are put in call order.
- * - Of an aborted or failed answer only answered calls, and of an aborted one its text, are kept.
- * - A call id that was used before gets a suffix, because some services refuse repeated ids.
- * Unchanged messages keep one converted object, so that callers can cache by identity. The cost of a second call is one walk.
- */
-export function repairForProvider(messages: readonly AgentMessage[]): ModelMessage[] {
-  const results = matchResults(messages);
-  const uses = new Map<string, number>();
-  const out: ModelMessage[] = [];
-  for (const message of messages) {
-    if (message.role === "toolResult") continue;
-    const form = convertOnce(message);
-    if (form === undefined) continue;
-    if (form.role === "assistant" && message.role === "assistant") pushAnswer(out, message, form, results.get(message), uses);
-    else out.push(form);
-  }
-  return out;
+/** One answer that made a call, and whether a result for it was met. */
+interface Caller {
+  readonly answer: AssistantMessage;
+  result: ToolResultMessage | undefined;
 }
 
-/** Answer → call id → its first result. A result belongs to the latest answer before it that made the call. */
-function matchResults(messages: readonly AgentMessage[]): Map<AssistantMessage, Map<string, ToolResultMessage>> {
-  const latest = new Map<string, AssistantMessage>();
-  const results = new Map<AssistantMessage, Map<string, ToolResultMessage>>();
-  for (const message of messages) {
-    if (message.role === "assistant") {
-      for (const block of message.content) if (block.type === "toolCall") latest.set(block.id, message);
-    } else if (message.role === "toolResult") {
-      const caller = latest.get(message.toolCallId);
-      if (caller === undefined) continue;
-      const found = results.get(caller) ?? new Map<string, ToolResultMessage>();
-      if (!found.has(message.toolCallId)) found.set(message.toolCallId, message);
-      results.set(caller, found);
+interface Matched {
+  readonly results: Map<AssistantMessage, Map<string, ToolResultMessage>>;
+  readonly reach: Map<AssistantMessage, number>;
+}
+
+/**
+ * - A call without result gets a placeholder error with the time stamp of its message; a second result for a call and a
+ *   result without call are dropped; results are put in call order. A result belongs to the latest answer before it that made
+ *   the call.
+ * - Of an aborted or failed answer only answered calls, and of an aborted one its text, are kept.
+ * - A call id that was used before gets a suffix, because some services refuse repeated ids.
+ * Unchanged messages keep one converted object, so that callers can cache by identity.
+ */
+export function repairForProvider(messages: readonly AgentMessage[]): ModelMessage[] {
+  return new ProviderView().repair(messages);
+}
+
+/**
+ * The repaired form of a context that grows: what stands before the last answer is kept, so that a further turn costs what is new
+ * and not what is there. Any array may come; what does not continue the last one is done from the start.
+ */
+export class ProviderView {
+  /** Input whose form is settled: all before some answer. */
+  #settled: AgentMessage[] = [];
+  #out: ModelMessage[] = [];
+  /** Call id → latest settled answer that made it. */
+  #callers = new Map<string, Caller>();
+  #uses = new Map<string, number>();
+
+  repair(messages: readonly AgentMessage[]): ModelMessage[] {
+    const from = this.#settled.length;
+    if (messages.length < from || this.#settled.some((message, index) => message !== messages[index]))
+      return this.#anew(messages);
+    const matched = this.#match(messages, from);
+    if (matched === undefined) return this.#anew(messages);
+    const { results, reach } = matched;
+    const lastAnswer = messages.findLastIndex((message) => message.role === "assistant");
+    for (let index = from; index < lastAnswer; index++) {
+      const message = messages[index];
+      // A result that stands later may yet be taken away with what is there.
+      if (message === undefined || (message.role === "assistant" && (reach.get(message) ?? 0) > lastAnswer)) break;
+      emit(this.#out, message, results, this.#uses);
+      if (message.role === "assistant") this.#remember(message, results.get(message));
+      this.#settled.push(message);
     }
+    const tail: ModelMessage[] = [];
+    const uses = new Uses(this.#uses);
+    for (const message of messages.slice(this.#settled.length)) emit(tail, message, results, uses);
+    return this.#out.concat(tail);
   }
-  return results;
+
+  #anew(messages: readonly AgentMessage[]): ModelMessage[] {
+    this.#settled = [];
+    this.#out = [];
+    this.#callers = new Map();
+    this.#uses = new Map();
+    return this.repair(messages);
+  }
+
+  #remember(answer: AssistantMessage, results: ReadonlyMap<string, ToolResultMessage> | undefined): void {
+    for (const block of answer.content)
+      if (block.type === "toolCall") this.#callers.set(block.id, { answer, result: results?.get(block.id) });
+  }
+
+  /**
+   * Answer → call id → its first result, and → where its last result stands, for the answers from `from` on. Undefined when a result
+   * changes a settled answer.
+   */
+  #match(messages: readonly AgentMessage[], from: number): Matched | undefined {
+    const latest = new Map<string, AssistantMessage>();
+    const results = new Map<AssistantMessage, Map<string, ToolResultMessage>>();
+    const reach = new Map<AssistantMessage, number>();
+    for (let index = from; index < messages.length; index++) {
+      const message = messages[index];
+      if (message?.role === "assistant") {
+        for (const block of message.content) if (block.type === "toolCall") latest.set(block.id, message);
+      } else if (message?.role === "toolResult") {
+        const caller = latest.get(message.toolCallId);
+        if (caller === undefined) {
+          const settled = this.#callers.get(message.toolCallId);
+          if (settled !== undefined && settled.result === undefined) return undefined;
+          continue;
+        }
+        const found = results.get(caller) ?? new Map<string, ToolResultMessage>();
+        if (!found.has(message.toolCallId)) found.set(message.toolCallId, message);
+        results.set(caller, found);
+        reach.set(caller, index);
+      }
+    }
+    return { results, reach };
+  }
+}
+
+/** How often ids were used, on top of counts that stay as they are. */
+class Uses {
+  readonly #below: ReadonlyMap<string, number>;
+  readonly #own = new Map<string, number>();
+  constructor(below: ReadonlyMap<string, number>) {
+    this.#below = below;
+  }
+  get(id: string): number | undefined {
+    return this.#own.get(id) ?? this.#below.get(id);
+  }
+  has(id: string): boolean {
+    return this.#own.has(id) || this.#below.has(id);
+  }
+  set(id: string, count: number): void {
+    this.#own.set(id, count);
+  }
+}
+
+type UseCounts = Pick<Map<string, number>, "get" | "has"> & { set(id: string, count: number): unknown };
+
+function emit(
+  out: ModelMessage[],
+  message: AgentMessage,
+  results: ReadonlyMap<AssistantMessage, ReadonlyMap<string, ToolResultMessage>>,
+  uses: UseCounts,
+): void {
+  if (message.role === "toolResult") return;
+  const form = convertOnce(message);
+  if (form === undefined) return;
+  if (form.role === "assistant" && message.role === "assistant") pushAnswer(out, message, form, results.get(message), uses);
+  else out.push(form);
 }
 
 function pushAnswer(
@@ -60,7 +153,7 @@ function pushAnswer(
   original: AssistantMessage,
   form: AssistantMessage,
   results: ReadonlyMap<string, ToolResultMessage> | undefined,
-  uses: Map<string, number>,
+  uses: UseCounts,
 ): void {
   const failed = original.stopReason === "error" || original.stopReason === "aborted";
   const seen = new Set<string>();
@@ -93,7 +186,7 @@ function pushAnswer(
   out.push(changed ? { ...form, content } : form, ...answers);
 }
 
-function uniqueId(id: string, uses: Map<string, number>): string {
+function uniqueId(id: string, uses: UseCounts): string {
   for (;;) {
     const count = (uses.get(id) ?? 0) + 1;
     uses.set(id, count);

@@ -14,9 +14,18 @@ export interface ReadableImage {
   data: string;
 }
 
+/** Forms by picture: looking through megabytes once is enough. Pictures are never changed once they are in a message. */
+const read = new WeakMap<ImageContent, ReadableImage | string>();
+
 /** The picture as the services take it, or the text that stands in for it. */
 export function readImage(image: ImageContent, model: Model): ReadableImage | string {
   if (!model.input.includes("image")) return `[${image.mimeType} left out: ${model.name} reads no images]`;
+  const known = read.get(image) ?? checkImage(image);
+  read.set(image, known);
+  return known;
+}
+
+function checkImage(image: ImageContent): ReadableImage | string {
   const bare = image.data.replace(/^data:[^,]*,/, "").replace(/\s+/g, "");
   const data = bare.replace(/-/g, "+").replace(/_/g, "/").replace(/=+$/, "");
   if (data === "" || data.length % 4 === 1 || /[^A-Za-z0-9+/]/.test(data))

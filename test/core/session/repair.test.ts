@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { EMPTY_RESULT_TEXT, MISSING_RESULT_TEXT, type ModelMessage, repairForProvider } from "../../../core/session/repair.ts";
+import {
+  EMPTY_RESULT_TEXT,
+  MISSING_RESULT_TEXT,
+  type ModelMessage,
+  ProviderView,
+  repairForProvider,
+} from "../../../core/session/repair.ts";
 import type { AgentMessage } from "../../../protocol/message.ts";
 import { assistant, call, result, soak, user } from "./_helpers.ts";
 
@@ -248,4 +254,48 @@ it("whatever is in the history, a strict provider accepts it", () => {
     }),
     { numRuns: soak ? 20_000 : 500 },
   );
+});
+
+it("a context that grows, shrinks or changes has the form it would have from the start", () => {
+  const change = fc.oneof(
+    { weight: 4, arbitrary: fc.array(anyMessage, { minLength: 1, maxLength: 4 }).map((add) => ({ add, drop: 0, from: 0 })) },
+    fc.record({ add: fc.array(anyMessage, { maxLength: 2 }), drop: fc.integer({ min: 1, max: 3 }), from: fc.constant(0) }),
+    fc.record({ add: fc.constant([]), drop: fc.constant(0), from: fc.integer({ min: 1, max: 3 }) }),
+  );
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 12 }), (changes) => {
+      const view = new ProviderView();
+      let messages: AgentMessage[] = [];
+      for (const { add, drop, from } of changes) {
+        messages = [...messages.slice(from, messages.length - drop), ...add];
+        expect(view.repair(messages)).toEqual(repairForProvider(messages));
+      }
+    }),
+    { numRuns: soak ? 20_000 : 500 },
+  );
+});
+
+it("a further turn costs what is new: the messages before the last answer are not looked into again", () => {
+  const view = new ProviderView();
+  let reads = 0;
+  const history = Array.from(
+    { length: 2000 },
+    (_, index): AgentMessage =>
+      index % 2 === 0 ? user(`question ${index}`) : assistant([call(`id-${index}`)], "toolUse", index),
+  ).flatMap((message, index) => (index % 2 === 0 ? [message] : [message, result(`id-${index}`, "done")]));
+  const watched = history.map(
+    (message) =>
+      new Proxy(message, {
+        get(target, name, receiver) {
+          reads++;
+          return Reflect.get(target, name, receiver);
+        },
+      }),
+  );
+  view.repair(watched);
+  expect(reads).toBeGreaterThan(4000);
+  reads = 0;
+  const longer = [...watched, user("more"), assistant([call("new")], "toolUse", 1), result("new", "done")];
+  expect(view.repair(longer)).toHaveLength(longer.length);
+  expect(reads).toBeLessThan(60);
 });
