@@ -189,11 +189,15 @@ export class Child {
     return conversation;
   }
 
-  /** Those of its definition, else its parent's; `task` drops out by itself where it may not spawn. */
+  /**
+   * Those of its definition, else its parent's; never one that the session itself was denied. `task` drops out by itself where
+   * it may not spawn.
+   */
   #tools(): string[] {
-    const { definition, parent } = this.plan;
+    const { definition, parent, tracked } = this.plan;
     const wanted = definition.tools ?? parent.activeTools ?? parent.toolSchemas().map(({ name }) => name);
-    const tools = wanted.filter((name) => name !== "yield");
+    const limit = tracked.root.activeTools;
+    const tools = wanted.filter((name) => name !== "yield" && (limit === undefined || limit.includes(name)));
     return definition.output === undefined ? tools : [...tools, "yield"];
   }
 
@@ -252,7 +256,7 @@ export class Child {
     const begun = conversation !== undefined;
     this.#result = this.#describe(status, error);
     this.progress.end(status);
-    this.#frames.stop();
+    this.#frames.close();
     if (begun) registry.progress(this.plan.tracked, this.progress.read());
     registry.ended(this.plan.tracked, status, begun);
     this.#changed();

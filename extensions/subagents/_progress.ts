@@ -197,26 +197,28 @@ export class Coalesced {
   readonly #send: () => void;
   #sentAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
+  #closed = false;
 
   constructor(send: () => void) {
     this.#send = send;
   }
 
   touch(): void {
-    if (this.#timer !== undefined) return;
+    if (this.#timer !== undefined || this.#closed) return;
     const wait = this.#sentAt + PROGRESS_INTERVAL_MS - performance.now();
-    if (wait <= 0) this.flush();
-    else this.#timer = setTimeout(() => this.flush(), wait);
+    if (wait <= 0) this.#flush();
+    else this.#timer = setTimeout(() => this.#flush(), wait);
   }
 
-  flush(): void {
-    this.stop();
+  /** Nothing is sent after this. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #flush(): void {
+    this.#timer = undefined;
     this.#sentAt = performance.now();
     this.#send();
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
   }
 }

@@ -115,7 +115,7 @@ export class Spawner implements Subagents {
       });
     });
     this.#keep(all);
-    return Promise.race([all, early]).finally(() => shown.stop());
+    return Promise.race([all, early]).finally(() => shown.close());
   }
 
   #ports(plan: ChildPlan): ChildPorts {

@@ -6,6 +6,7 @@ import {
   type ConversationHandle,
   defineHook,
   defineSlot,
+  Jobs,
   runEnded,
   TodoEnabled,
   TodoReminders,
@@ -31,6 +32,8 @@ export default [
     if (!ctx.setting(TodoEnabled) || !ctx.setting(TodoReminders)) return;
     const todos = openTodos(conversation);
     const { steering, followUp } = conversation.queue;
+    // The end of a job wakes the model by itself.
+    if ((ctx.tryUse(Jobs)?.running(conversation) ?? 0) > 0) return;
     if (todos.length === 0 || steering.length + followUp.length > 0 || asksUser(conversation)) return;
     const slot = conversation.slot(Reminded);
     const { attempts, messages } = slot.get();

@@ -189,6 +189,20 @@ describe("the task tool", () => {
     expect(none.daemon.daemon.conversations.attached.toolSchemas().map(({ name }) => name)).not.toContain("task");
   });
 
+  it("has no tool that the session itself was denied", async () => {
+    const offered: string[][] = [];
+    const play = parent([{ task: "x", agent: "review" }, { task: "y" }], ({ request }) => {
+      offered.push(request.tools.map(({ name }) => name).sort());
+      return says("ok");
+    });
+    const { daemon: d } = await started(play, { options: { tools: ["task", "read", "ls"] } });
+    await d.prompt("Go");
+    expect(offered.sort((a, b) => a.length - b.length)).toEqual([
+      ["ls", "read"],
+      ["ls", "read", "task"],
+    ]);
+  });
+
   it("stops a subagent that uses up agent.requestBudget", async () => {
     const children: Play = ({ turn }) => calls({ id: `r${turn}`, name: "ls", args: { path: turn % 2 === 0 ? "." : ".." } });
     const { daemon: d } = await started(parent([{ task: "endless" }], children), {
