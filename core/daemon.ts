@@ -31,9 +31,10 @@ import { Launch } from "./services/launch.ts";
 import { Credentials } from "./services/models.ts";
 import { Settings } from "./services/settings.ts";
 import { SlashCommands } from "./services/slash.ts";
-import { Trust } from "./services/trust.ts";
+import { ProjectCode, Trust } from "./services/trust.ts";
 import { newestUnlocked, resolveSession } from "./session/list.ts";
 import { ProjectTrust } from "./trust.ts";
+import { createProjectCode } from "./trust-question.ts";
 
 /** Where frames go, with what the agent needs to know of a slow reader. */
 export interface DaemonSink extends FrameSink {
@@ -66,6 +67,7 @@ const SETTLE_LIMIT_MS = 2_000;
 const START_LIMIT_MS = 12_000;
 /** 000_…, "Background conversations": what still runs then is stopped. */
 const BACKGROUND_GRACE_MS = 5_000;
+const DEV_PATIENCE_MS = 120_000;
 const PACKAGE_ROOT = packageRoot();
 const EMPTY_UNIT = {
   origin: "project" as const,
@@ -266,8 +268,11 @@ export class Daemon {
         adaptFactory: (factory, info) => dialectOf(this.#dialects(), info).adapt((api) => factory(api) as unknown, info),
         cacheDir: join(this.#options.home, "cache"),
         dev: this.#options.options.dev,
+        // From sources every built-in is transformed first; without all of them there is no daemon to speak of.
+        patienceMs: this.#options.options.dev ? DEV_PATIENCE_MS : undefined,
         sourceRoot: PACKAGE_ROOT,
         watch: this.#options.watch,
+        mayRead: (path) => !this.#trust.isHeld(path),
         isGate: (point) => point === "toolDecide" || point === "toolSeal",
       },
     );
@@ -324,8 +329,19 @@ export class Daemon {
     const launch = { home, cwd: cli.cwd, sessionsDir: this.#sessionsDir, options: { ...cli }, env };
     const trust = this.#trust;
     trust.onChange(() => {
-      if (trust.isTrusted(cli.cwd)) void this.loader.addRoot(this.#projectRoot());
-      else void this.loader.removeRoot(this.#projectRoot().path);
+      if (!trust.isTrusted(cli.cwd)) void this.loader.removeRoot(this.#projectRoot().path);
+      else if (!cli.noExtensions) void this.loader.addRoot(this.#projectRoot()).then(() => this.loader.retryHeld());
+    });
+    this.loader.onActivated(({ unitId, scope }) => {
+      if (scope.owner.origin !== "project") return;
+      const unit = this.loader.units().find((each) => each.id === unitId);
+      trust.cover(cli.cwd, unit?.files ?? []);
+    });
+    const projectCode = createProjectCode({
+      trust,
+      dir: cli.cwd,
+      requests: this.kernel.requests,
+      isPartOfUnit: (path) => this.loader.concerns(path, "project"),
     });
     const definitions: AnyDefinition[] = [
       ...(coreFrames as AnyDefinition[]),
@@ -341,7 +357,14 @@ export class Daemon {
       }),
       defineService(HostContributions, { create: () => createHostContributions(this.kernel.registry) }),
       defineService(Conversations, { create: () => this.conversations }),
-      defineService(Trust, { create: () => trust }),
+      // What extensions get says what is trusted; nothing of it says yes.
+      defineService(Trust, {
+        create: () => ({
+          isTrusted: (dir, file) => trust.isTrusted(dir, file),
+          onChange: (listener) => trust.onChange(listener),
+        }),
+      }),
+      defineService(ProjectCode, { create: () => projectCode }),
       defineService(Extensions, { create: () => this.#extensions() }),
     ];
     this.kernel.registry.swap({ add: definitions.map((definition) => this.kernel.registry.entry(definition, this.#core)) });
@@ -450,7 +473,8 @@ function nameOf(unit: { readonly path: string }): string {
 
 function stateOf(unit: LoadedUnit): UnitInfo["state"] {
   if (unit.state === "failed" || unit.state === "disabled" || unit.state === "quarantined") return unit.state;
-  return unit.generation > 0 ? "active" : "loading";
+  if (unit.generation > 0) return "active";
+  return unit.held ? "untrusted" : "loading";
 }
 
 function expand(path: string, { env, options }: DaemonOptions): string {

@@ -196,7 +196,7 @@ export {
 } from "./services/subagents.ts";
 export { Todos } from "./services/todos.ts";
 export { Transport } from "./services/transport.ts";
-export { Trust } from "./services/trust.ts";
+export { ProjectCode, Trust, type TrustCase } from "./services/trust.ts";
 export { type PathWatch, type PathWatchOptions, watchPaths } from "./services/watch.ts";
 export { messageOf } from "./session/convert.ts";
 export type { CompactionEntry, SessionEntry, SessionHeader } from "./session/entry.ts";

@@ -21,6 +21,15 @@ export interface EvaluationOptions {
   globals: OwnedGlobals;
   /** Throws once the generation is gone, so that a late `import()` of an old version starts nothing. */
   assertLive(action: string): void;
+  /** False for a file that must not be read now. */
+  mayRead?: ((realPath: string) => boolean) | undefined;
+}
+
+/** A module is a file that must not be read now: the load is put off, it has not failed. */
+export class HeldFileError extends Error {
+  constructor(path: string) {
+    super(`${path} waits for the consent of the person in front of the host`);
+  }
 }
 
 interface Record_ {
@@ -276,6 +285,7 @@ export class Evaluation {
   }
 
   async #read(path: string): Promise<ReadFile> {
+    this.#assertReadable(path);
     let file: ReadFile;
     try {
       file = await readStable(path);
@@ -408,7 +418,12 @@ export class Evaluation {
     return record.module.exports;
   }
 
+  #assertReadable(path: string): void {
+    if (this.#options.mayRead?.(path) === false) throw new HeldFileError(path);
+  }
+
   #loadNow(record: Record_): void {
+    this.#assertReadable(record.path);
     const file = readNow(record.path);
     this.files.set(record.path, { fingerprint: file.fingerprint, hash: file.hash });
     if (record.path.endsWith(".json")) return setJson(record, file.text);

@@ -29,6 +29,7 @@ export interface GenerationParts {
   adaptFactory?: AdaptFactory | undefined;
   loadLimitMs: number;
   setupLimitMs: number;
+  mayRead?: ((realPath: string) => boolean) | undefined;
 }
 
 /** How a unit receives the state of the generation before (`export const hot`). */
@@ -111,6 +112,7 @@ export class Generation {
       virtualModules,
       globals: createOwnedGlobals(this.scope, host),
       assertLive: (action) => this.scope.assertLive(action),
+      mayRead: this.#parts.mayRead,
     });
     this.#evaluation = evaluation;
     try {

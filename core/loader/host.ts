@@ -74,6 +74,8 @@ export interface UnitInfo {
   readonly generation: number;
   /** Number of an old generation that still finishes calls. */
   readonly draining?: number | undefined;
+  /** A newer content waits for a consent. */
+  readonly held: boolean;
   /** Files whose change reloads the unit. */
   readonly files: readonly string[];
   readonly timings: LoadTimings;

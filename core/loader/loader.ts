@@ -6,8 +6,8 @@ import { keyOf, type RegistryDiff } from "../kernel/registry.ts";
 import type { Origin } from "../kernel/scope.ts";
 import { type Activation, Activator, type Ready } from "./activator.ts";
 import { describe, discover, type UnitSource } from "./discover.ts";
-import { fingerprint, realPath } from "./files.ts";
 import { HeldFileError } from "./evaluate.ts";
+import { fingerprint, realPath } from "./files.ts";
 import { Generation, LOAD_LIMIT_MS, SETUP_LIMIT_MS } from "./generation.ts";
 import type { AdaptFactory, BuiltinUnit, LoaderHost, ReloadReport, Root, UnitInfo } from "./host.ts";
 import { StartBatch, type Turn } from "./start-batch.ts";
@@ -381,7 +381,8 @@ export class Loader {
         torn++;
         continue;
       }
-      if (attempt.outcome === "held" && !unit.forced) {
+      if (attempt.outcome === "held") {
+        if (unit.forced) continue;
         unit.running = undefined;
         void this.#watch?.refresh();
         return { id: unit.id, generation: unit.active?.number ?? 0, outcome: "skipped" };
@@ -486,7 +487,15 @@ export class Loader {
   #generation(unit: Unit, virtualModules: VirtualModules): Generation {
     const { adaptFactory, loadLimitMs = LOAD_LIMIT_MS, setupLimitMs = SETUP_LIMIT_MS } = this.#options;
     const mayRead = unit.origin === "project" ? this.#options.mayRead : undefined;
-    const parts = { host: this.#host, transformer: this.#transformer, virtualModules, adaptFactory, loadLimitMs, setupLimitMs, mayRead };
+    const parts = {
+      host: this.#host,
+      transformer: this.#transformer,
+      virtualModules,
+      adaptFactory,
+      loadLimitMs,
+      setupLimitMs,
+      mayRead,
+    };
     return new Generation(parts, unit.owner, unit.nextGeneration());
   }
 

@@ -38,6 +38,8 @@ export class Unit {
   dirty = 0;
   /** Asked for by somebody, not by a file: loaded even when the files are the same. */
   forced = false;
+  /** Waits because of a file it may not read (`LoaderOptions.mayRead`). */
+  held = false;
   running: Promise<ReloadReport> | undefined;
   readonly onDirty = new Set<() => void>();
   /** Wakes of `watch` timers. */

@@ -33,6 +33,8 @@ export interface Settings {
   onChange(listener: (paths: readonly string[]) => void): () => void;
   /** Everything configured, merged; for `/settings`. */
   all(): Record<string, unknown>;
+  /** Names that the project's file sets and that wait until the project is trusted. */
+  withheld?(): readonly string[];
   /** Why a `--config` file could not be used at start: the daemon reports it and ends (DESIGN §2 "after ready"). */
   readonly fatal: SettingsFileError | undefined;
 }

@@ -231,7 +231,7 @@ export class ModelRegistry implements Models {
   }
 
   #file(): ModelsFile {
-    return this.#files.merged(this.#ctx.tryUse(Trust)?.isTrusted(this.#launch.cwd) ?? false);
+    return this.#files.merged(this.#ctx.tryUse(Trust)?.isTrusted(this.#launch.cwd, this.#files.project) ?? false);
   }
 
   #select(selector: string, provider: string | undefined): Selected | undefined {

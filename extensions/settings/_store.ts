@@ -39,6 +39,7 @@ export class SettingsStore implements Settings {
   readonly #listeners = new Set<(paths: readonly string[]) => void>();
   /** What was told about, by what it is about; a cure forgets it, so that a relapse is told again. */
   readonly #told = new Map<string, string>();
+  #withheld: readonly string[] = [];
   #runtime: Data = {};
   #cache = new Map<string, Effective & { definition: SettingDefinition | undefined }>();
   #layers: readonly Layer[] | undefined;
@@ -224,11 +225,17 @@ export class SettingsStore implements Settings {
     return this.#layers;
   }
 
+  withheld(): readonly string[] {
+    this.#currentLayers();
+    return this.#withheld;
+  }
+
   /** The project's file, without what needs trust while there is none. */
   #projectLayer(): Data {
     const source = this.#sources.list.find((candidate) => candidate.layer === "project");
+    this.#withheld = [];
     if (source === undefined) return {};
-    if (this.#ctx.tryUse(Trust)?.isTrusted(this.#cwd) === true) {
+    if (this.#ctx.tryUse(Trust)?.isTrusted(this.#cwd, source.file) === true) {
       this.#told.delete(`${source.file} trust`);
       return source.data;
     }
@@ -238,8 +245,9 @@ export class SettingsStore implements Settings {
     }
     const removed: string[] = [];
     const kept = without(source.data, paths, removed);
+    this.#withheld = removed.sort();
     if (removed.length > 0) {
-      const names = removed.sort().join(", ");
+      const names = removed.join(", ");
       this.#tell(`${source.file} trust`, "warning", `Ignored in ${source.file} until the project is trusted: ${names}`);
     }
     return kept;

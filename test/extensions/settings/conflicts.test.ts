@@ -18,6 +18,12 @@ const unit = (id: string, name: string): UnitInfo => ({
   state: "active",
   generation: 1,
   contributes: [],
+  shadows: [],
+  shadowedBy: [],
+  files: [],
+  timings: { resolve: 0, transpile: 0, evaluate: 0, setup: 0 },
+  handlers: { calls: 0, p95Ms: 0 },
+  errors: 0,
 });
 
 async function start(files: Record<string, string> = {}) {
