@@ -7,5 +7,5 @@ export default defineFrame({
   fields: z.object({}),
   scope: "conversation",
   source: "both",
-  example: {},
+  example: { type: "todo_auto_clear" },
 });

@@ -10,5 +10,5 @@ export default defineFrame({
   }),
   scope: "conversation",
   source: "both",
-  example: { todos: [{ content: "Write the parser", status: "pending" }], attempt: 1, maxAttempts: 3 },
+  example: { type: "todo_reminder", todos: [{ content: "Write the parser", status: "pending" }], attempt: 1, maxAttempts: 3 },
 });
