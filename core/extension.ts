@@ -183,9 +183,12 @@ export { type Skill, Skills } from "./services/skills.ts";
 export * from "./services/slash.ts";
 export { defineStateField, type StateFieldDefinition } from "./services/state.ts";
 export {
+  type AgentContribution,
   type AgentDefinition,
   AgentProgress,
   AgentSource,
+  type AgentTemplate,
+  defineAgent,
   type SpawnRequest,
   type SpawnTask,
   SubagentResult,

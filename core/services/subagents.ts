@@ -4,6 +4,7 @@ import { z } from "zod";
 import { Usage } from "../../protocol/message.ts";
 import type { ThinkingLevel } from "../../protocol/model.ts";
 import type { ConversationHandle } from "../agent/conversation-types.ts";
+import { type Definition, define } from "../kernel/definition.ts";
 import { createToken } from "../kernel/services.ts";
 
 export const SubagentStatus = z.enum(["pending", "running", "completed", "failed", "aborted"]);
@@ -98,24 +99,44 @@ export const SubagentResult = z
   .meta({ id: "SubagentResult" });
 export type SubagentResult = z.infer<typeof SubagentResult>;
 
-/** A kind of subagent: a Markdown file with a head, or one of the built-in ones. */
-export interface AgentDefinition {
+/** A kind of subagent: a contribution, or a Markdown file with a head. */
+export interface AgentTemplate {
   readonly name: string;
+  /** Tells the model when to use it; one line. */
   readonly description: string;
-  readonly source: AgentSource;
-  readonly file?: string | undefined;
   /** Tools by name; undefined for all that its parent has. */
   readonly tools?: readonly string[] | undefined;
   /** Agents it may start itself: all, or by name; undefined for none. */
   readonly spawns?: "*" | readonly string[] | undefined;
-  /** Model selectors; the first that can be used wins. Empty for its parent's model. */
-  readonly models: readonly string[];
+  /** Model selectors; the first that can be used wins. Its parent's model when left out. */
+  readonly models?: readonly string[] | undefined;
   readonly thinkingLevel?: ThinkingLevel | undefined;
   /** JSON Schema of its answer. */
   readonly output?: Readonly<Record<string, unknown>> | undefined;
   /** False lets it go on as a background job where jobs are allowed. */
-  readonly blocking: boolean;
+  readonly blocking?: boolean | undefined;
   readonly systemPrompt: string;
+}
+
+/** A template as it stands for a conversation now. */
+export interface AgentDefinition extends AgentTemplate {
+  readonly source: AgentSource;
+  readonly file?: string | undefined;
+}
+
+export interface AgentContribution extends Definition<"agent">, AgentTemplate {
+  readonly name: string;
+}
+
+/** Contributes a kind of subagent. A Markdown file of the same name in the user's or the project's agents/ comes first. */
+export function defineAgent(agent: AgentTemplate): AgentContribution {
+  return define({ kind: "agent", ...agent });
+}
+
+declare module "../kernel/definition.ts" {
+  interface Kinds {
+    agent: AgentContribution;
+  }
 }
 
 export interface SpawnTask {

@@ -39,6 +39,18 @@ export class BackgroundTable implements BackgroundConversations {
 
   constructor(ctx: Context) {
     this.#ctx = ctx;
+    this.#adopt();
+  }
+
+  /** After a reload of this extension: what an earlier generation had moved to the background is still at work there. */
+  #adopt(): void {
+    for (const conversation of this.#ctx.use(Conversations).list()) {
+      if (conversation.isAttached || conversation.isSubagent) continue;
+      if (!conversation.isStreaming && this.#jobs(conversation) === 0) continue;
+      const entry: Entry = { conversation, detachedAt: Date.now() };
+      this.#entries.set(conversation, entry);
+      this.#disposeWhenDone(entry);
+    }
   }
 
   async moveBehind(next: ConversationHandle): Promise<BackgroundMove | undefined> {

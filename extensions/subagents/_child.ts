@@ -204,7 +204,7 @@ export class Child {
   #selection(): Partial<Selection> {
     const { definition, parent, modelOverride } = this.plan;
     const models = this.#ports.ctx.tryUse(Models);
-    const selectors = modelOverride === undefined ? definition.models : [modelOverride, ...definition.models];
+    const selectors = [...(modelOverride === undefined ? [] : [modelOverride]), ...(definition.models ?? [])];
     let chosen: ReturnType<Models["resolve"]>;
     for (const selector of selectors) {
       const found = models?.resolve(selector);

@@ -1,4 +1,4 @@
-// Agent definitions: Markdown files of the project and the user, then the built-in ones. Read again at every call, so that an
+// Agent definitions: Markdown files of the project and the user, then contributions. Read again at every call, so that an
 // edited file holds from the next call on.
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,7 +13,6 @@ import {
   ThinkingLevel,
   z,
 } from "mortise/extension";
-import { bundledAgents } from "./_bundled.ts";
 
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N}_-]*$/u;
 const words = z
@@ -33,7 +32,9 @@ const Head = z.looseObject({
   blocking: z.boolean().optional(),
 });
 
-/** By name; the project's before the user's before the built-in ones. A file that cannot be used is told through `warn`. */
+const SOURCES: Readonly<Record<string, AgentSource>> = { builtin: "bundled", package: "bundled", project: "project" };
+
+/** By name; the project's before the user's before contributed ones. A file that cannot be used is told through `warn`. */
 export async function readDefinitions(ctx: Context, conversation: ConversationHandle, warn: (message: string) => void) {
   const found = new Map<string, AgentDefinition>();
   const folders: [string, AgentSource][] = [[join(conversation.cwd, ".mortise", "agents"), "project"]];
@@ -45,7 +46,10 @@ export async function readDefinitions(ctx: Context, conversation: ConversationHa
       if (definition !== undefined && !found.has(definition.name)) found.set(definition.name, definition);
     }
   }
-  for (const definition of bundledAgents) if (!found.has(definition.name)) found.set(definition.name, definition);
+  for (const { name, definition, scope } of ctx.registry.list("agent")) {
+    const { kind: _, ...template } = definition;
+    if (!found.has(name)) found.set(name, { ...template, source: SOURCES[scope.owner.origin] ?? "user" });
+  }
   return found;
 }
 
@@ -78,10 +82,10 @@ async function readDefinition(
     ...(tools === undefined ? {} : { tools }),
     // Whoever is given the task tool is meant to use it; an agent with all tools is as free as its parent.
     ...optional("spawns", spawns ?? (tools === undefined || tools.includes("task") ? "*" : undefined)),
-    models: model ?? [],
+    ...optional("models", model),
     ...optional("thinkingLevel", thinkingLevel),
     ...optional("output", output),
-    blocking: blocking ?? true,
+    ...optional("blocking", blocking),
     systemPrompt: body.trim(),
   };
 }

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { Jobs } from "../../../core/extension.ts";
+import { defineAgent, Jobs } from "../../../core/extension.ts";
 import type { TestDaemon } from "../../../core/testing.ts";
 import type { Frame } from "../../../protocol/frame.ts";
 import { done, fail, Gate } from "../../support/scripted-provider.ts";
@@ -201,6 +201,33 @@ describe("the task tool", () => {
       ["ls", "read"],
       ["ls", "read", "task"],
     ]);
+  });
+
+  it("follows agent.agents: an agent that is switched off, another model; and extensions contribute agents", async () => {
+    const seen: string[] = [];
+    const play = parent([{ task: "x" }, { task: "y", agent: "poet" }], ({ request }) => {
+      seen.push(`${request.model.id} ${request.thinkingLevel} ${request.systemPrompt.at(-1)}`);
+      return says("ok");
+    });
+    const poet = defineAgent({
+      name: "poet",
+      description: "Rhymes",
+      tools: ["read"],
+      thinkingLevel: "high",
+      systemPrompt: "RHYME",
+    });
+    const config = "agent:\n  agents:\n    explore: {enabled: false}\n    task: {model: offline/echo}\n";
+    const { daemon: d } = await started(play, { tools: [poet], files: { "config.yml": config } });
+    const [result] = taskResults(await d.prompt("Go"));
+    expect(result?.details.results.map(({ agent, output }) => [agent, output])).toEqual([
+      ["task", "x"],
+      ["poet", "ok"],
+    ]);
+    expect(seen).toEqual(["scripted high RHYME"]);
+    await d.ask("new_session");
+    const prompt = ((await d.ask("get_state"))["systemPrompt"] as string[]).join("\n");
+    expect(prompt).toContain("- poet: Rhymes");
+    expect(prompt).not.toContain("- explore:");
   });
 
   it("stops a subagent that uses up agent.requestBudget", async () => {
