@@ -25,6 +25,8 @@ import { keepRecentTokens } from "./settings.ts";
 const NOTHING_KEPT = "compaction:nothing-kept";
 /** Share of the room that kept messages may take; the rest is for the summary. */
 const KEPT_SHARE = 0.8;
+/** No summary is shorter: replacing less would pay for nothing. */
+const MIN_REPLACED_TOKENS = 32;
 const SHORT_CHARS = 140;
 
 export interface Prepared {
@@ -68,13 +70,13 @@ export async function prepare(ctx: Context, { reason, customInstructions, signal
   if (items.length === 0) throw new CommandError("Nothing to compact (session too small)");
   const room = roomFor(ctx, sizes, items, reason);
   const cut = chooseCut(items, room, reason === "overflow");
-  if (cut.kind !== "cut") {
-    if (cut.kind === "nothing" && reason === "manual") throw new CommandError("Nothing to compact (session too small)");
+  if (cut.kind !== "cut" || tokensOf(items.slice(0, cut.at)) < MIN_REPLACED_TOKENS) {
+    if (cut.kind !== "too large" && reason === "manual") throw new CommandError("Nothing to compact (session too small)");
     throw new CommandError(cannotFit(sizes, model, cut.kind === "too large" ? cut.tokens : undefined));
   }
   const replaced = items.slice(0, cut.at);
   const splitAt = Math.min(cut.turnStart, cut.at);
-  const kept = items.slice(cut.at).reduce((sum, item) => sum + item.tokens, 0);
+  const kept = tokensOf(items.slice(cut.at));
   const plan: CompactionPlan = {
     conversation,
     reason,
@@ -95,10 +97,14 @@ export async function prepare(ctx: Context, { reason, customInstructions, signal
 
 function roomFor(ctx: Context, sizes: Sizes, items: readonly Item[], reason: CompactionReason) {
   const free = Math.max(0, Math.min(sizes.threshold, Number.MAX_SAFE_INTEGER) - sizes.prompt);
-  const all = items.reduce((sum, item) => sum + item.tokens, 0);
+  const all = tokensOf(items);
   // After an overflow the estimates are known to be too low.
   const keep = Math.min(ctx.setting(keepRecentTokens), free / 2, reason === "overflow" ? all / 2 : all);
   return { free, keep, most: free * KEPT_SHARE };
+}
+
+function tokensOf(items: readonly Item[]): number {
+  return items.reduce((sum, item) => sum + item.tokens, 0);
 }
 
 /** True when nothing was said since the last compaction. */
@@ -171,7 +177,7 @@ async function ownSummary(ctx: Context, { model, plan, replaced, splitAt, room, 
     room,
     signal: plan.signal,
   });
-  const before = summaryTokens(plan.previousSummary ?? "") + replaced.reduce((sum, item) => sum + item.tokens, 0) / sizes.scale;
+  const before = summaryTokens(plan.previousSummary ?? "") + tokensOf(replaced) / sizes.scale;
   const after = summaryTokens(summary);
   if (after >= before) {
     throw new CommandError(

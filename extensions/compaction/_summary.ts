@@ -42,7 +42,7 @@ export async function summarise(ctx: Context, material: Material): Promise<strin
   const window = model.contextWindow || UNKNOWN_WINDOW_TOKENS;
   const output = Math.max(MIN_OUTPUT_TOKENS, Math.min(MAX_OUTPUT_TOKENS, window / 4, material.room / 2));
   const text = await ask(ctx, material, promptOf(material, window - output), Math.floor(output));
-  return `${text}${lastRequest(material.turnPrefix)}${leftOut(material)}${filesSection(material.files)}`;
+  return `${text}${lastRequest(material)}${leftOut(material)}${filesSection(material.files)}`;
 }
 
 function promptOf(material: Material, tokens: number): string {
@@ -88,11 +88,14 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** What the user wants now does not depend on how well the model sums up. */
-function lastRequest(turnPrefix: readonly AgentMessage[]): string {
+function lastRequest({ history, turnPrefix }: Material): string {
   const request = turnPrefix.findLast((message) => message.role === "user");
   if (request?.role !== "user") return "";
   const text = inputText(request.content).trim();
-  return text === "" ? "" : `\n\n## The user's latest request, word for word\n${clip(text, REQUEST_CHARS)}`;
+  if (text === "") return "";
+  // At most half of what is replaced, or there would be nothing gained.
+  const half = [...history, ...turnPrefix].reduce((sum, message) => sum + estimateTokens(message), 0) * 2;
+  return `\n\n## The user's latest request, word for word\n${clip(text, Math.min(REQUEST_CHARS, half))}`;
 }
 
 /** Results that would not have fitted by themselves: the model must know, or it asks for the same again. */

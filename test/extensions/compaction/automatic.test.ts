@@ -6,7 +6,11 @@ import { calls, done, fail, Gate, says } from "../../support/scripted-provider.t
 import { answers, isSummary, ofType, overflow, type Scene, startScene, textOf, tokensOf } from "./_start.ts";
 
 let d: TestDaemon;
-afterEach(() => d.stop());
+afterEach(async () => {
+  const errors = ofType(d, "extension_error");
+  await d.stop();
+  expect(errors).toEqual([]);
+});
 const start = async (scene: Scene) => {
   const made = await startScene(scene);
   d = made.d;
@@ -15,6 +19,8 @@ const start = async (scene: Scene) => {
 const starts = () => ofType(d, "auto_compaction_start");
 const ends = () => ofType(d, "auto_compaction_end");
 const notices = () => ofType(d, "notice").filter((frame) => frame["source"] === "compaction");
+/** Long enough that a summary of it pays. */
+const ONE = `one ${"y".repeat(400)}`;
 const idle = { isStreaming: false, isCompacting: false };
 const order = () => d.frames.map((frame) => frame.type).filter((type) => /^(auto_compaction|turn|agent)_/.test(type));
 const lastUser = (request: ProviderRequest) => textOf(request.messages.findLast((message) => message.role === "user"));
@@ -118,12 +124,33 @@ describe("by threshold", () => {
       summary: () => [() => asked.open(), new Gate(), ...says("Sum")],
       config,
     });
-    d.send({ id: "p", type: "prompt", message: "one" });
+    d.send({ id: "p", type: "prompt", message: ONE });
     await asked.passed;
     await d.ask("abort");
     expect(ends()).toMatchObject([{ aborted: true, willRetry: false }]);
     expect(ends()[0]).not.toHaveProperty("errorMessage");
     expect(provider.aborted).toBe(1);
+    expect(await d.ask("get_state")).toMatchObject(idle);
+  });
+
+  it("gives way to a compaction by hand", async () => {
+    const asked = new Gate();
+    let first = true;
+    const { summaries } = await start({
+      answer: () => answers(`said ${"x".repeat(600)}`, 60_000),
+      summary: () => {
+        if (!first) return says("Sum");
+        first = false;
+        return [() => asked.open(), new Gate(), ...says("never")];
+      },
+      config,
+    });
+    d.send({ id: "p", type: "prompt", message: ONE });
+    await asked.passed;
+    expect(await d.ask("compact")).toMatchObject({ summary: expect.stringContaining("Sum") });
+    expect(summaries()).toHaveLength(2);
+    expect(ends()).toMatchObject([{ aborted: true }]);
+    expect(ofType(d, "agent_end")).toHaveLength(1);
     expect(await d.ask("get_state")).toMatchObject(idle);
   });
 
@@ -136,7 +163,7 @@ describe("by threshold", () => {
       summary: () => [fail("500 boom")],
       config,
     });
-    await d.prompt("one");
+    await d.prompt(ONE);
     expect(summaries()).toHaveLength(3);
     expect(ends()).toMatchObject([{ aborted: false, errorMessage: "Auto-compaction failed: 500 boom" }]);
     expect(await d.ask("get_state")).toMatchObject(idle);
@@ -159,7 +186,7 @@ describe("by idleness", () => {
       summary: () => [() => asked.open(), gate, ...says("Sum")],
       config,
     });
-    await d.prompt("one");
+    await d.prompt(ONE);
     await asked.passed;
     expect(starts()).toMatchObject([{ reason: "idle" }]);
     expect(await d.ask("get_state")).toMatchObject({ isCompacting: true, isStreaming: false });

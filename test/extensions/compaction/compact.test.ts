@@ -7,7 +7,11 @@ import { fail, Gate, says } from "../../support/scripted-provider.ts";
 import { answers, ofType, type Scene, startScene, textOf } from "./_start.ts";
 
 let d: TestDaemon;
-afterEach(() => d.stop());
+afterEach(async () => {
+  const errors = ofType(d, "extension_error");
+  await d.stop();
+  expect(errors).toEqual([]);
+});
 const start = async (scene: Partial<Scene> = {}) => {
   const made = await startScene({ answer: (_request, turn) => answers(`answer ${turn} ${"x".repeat(100)}`, 100), ...scene });
   d = made.d;
@@ -91,6 +95,8 @@ describe("compact", () => {
     expect(await d.request("compact")).toMatchObject({ success: false, error: "Nothing to compact (session too small)" });
     await talk("one", "two");
     expect(await d.request("compact")).toMatchObject({ success: false, error: "Nothing to compact (session too small)" });
+    // A long answer to a short prompt: nothing before it is worth a summary.
+    expect((await d.ask("get_state"))["messageCount"]).toBe(4);
     Object.assign(d.daemon.conversations.attached.selection, { model: undefined });
     expect(await d.request("compact")).toMatchObject({ success: false, error: "No model selected" });
     expect(await d.ask("get_state")).toMatchObject({ isCompacting: false });

@@ -173,7 +173,7 @@ function nextRequest(log: SessionLog) {
   return repairForProvider([...log.context(), { role: "user", content: "Next", timestamp: ++time }]);
 }
 
-describe("Cuts", () => {
+describe("Cuts", { timeout: soak ? 600_000 : 30_000 }, () => {
   it("are accepted by strict services wherever they are made", () => {
     fc.assert(
       fc.property(steps, (list) => {
@@ -261,43 +261,47 @@ describe("Over the wire", () => {
     await Promise.all([claude.close(), gpt.close()]);
   });
 
-  it("requests after a compaction are accepted", async () => {
-    const ctx = providerContext({
-      definitions: transport,
-      services: { launch: { home: "/nowhere", cwd: "/", options: {}, env: {} } },
-    });
-    const shared = {
-      id: "m",
-      name: "M",
-      reasoning: false,
-      input: ["text", "image"] as ("text" | "image")[],
-      cost: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 },
-      contextWindow: 100_000,
-      maxTokens: 1000,
-    };
-    const targets: { provider: ReturnType<typeof providerOf>; model: Model }[] = [
-      {
-        provider: providerOf(anthropic),
-        model: { ...shared, api: "anthropic-messages", provider: "anthropic", baseUrl: claude.url },
-      },
-      {
-        provider: providerOf(openai),
-        model: { ...shared, api: "openai-completions", provider: "openai", baseUrl: `${gpt.url}/v1` },
-      },
-    ];
-    await fc.assert(
-      fc.asyncProperty(steps, fc.integer({ min: 0, max: 1500 }), async (list, keep) => {
-        const log = play(list, () => {});
-        compactLike(log, keep, true);
-        const messages = nextRequest(log);
-        for (const { provider, model } of targets) {
-          const tool = { name: "bash", description: "Runs", parameters: { type: "object", properties: {} } };
-          const events = await collect(provider.stream(requestOf(model, { messages, tools: [tool] }), ctx));
-          const last = events.at(-1);
-          expect(last?.type === "error" ? last.error.message : last?.type).toBe("done");
-        }
-      }),
-      { numRuns: soak ? 2000 : 12 },
-    );
-  }, 120_000);
+  it(
+    "requests after a compaction are accepted",
+    async () => {
+      const ctx = providerContext({
+        definitions: transport,
+        services: { launch: { home: "/nowhere", cwd: "/", options: {}, env: {} } },
+      });
+      const shared = {
+        id: "m",
+        name: "M",
+        reasoning: false,
+        input: ["text", "image"] as ("text" | "image")[],
+        cost: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 },
+        contextWindow: 100_000,
+        maxTokens: 1000,
+      };
+      const targets: { provider: ReturnType<typeof providerOf>; model: Model }[] = [
+        {
+          provider: providerOf(anthropic),
+          model: { ...shared, api: "anthropic-messages", provider: "anthropic", baseUrl: claude.url },
+        },
+        {
+          provider: providerOf(openai),
+          model: { ...shared, api: "openai-completions", provider: "openai", baseUrl: `${gpt.url}/v1` },
+        },
+      ];
+      await fc.assert(
+        fc.asyncProperty(steps, fc.integer({ min: 0, max: 1500 }), async (list, keep) => {
+          const log = play(list, () => {});
+          compactLike(log, keep, true);
+          const messages = nextRequest(log);
+          for (const { provider, model } of targets) {
+            const tool = { name: "bash", description: "Runs", parameters: { type: "object", properties: {} } };
+            const events = await collect(provider.stream(requestOf(model, { messages, tools: [tool] }), ctx));
+            const last = events.at(-1);
+            expect(last?.type === "error" ? last.error.message : last?.type).toBe("done");
+          }
+        }),
+        { numRuns: soak ? 2000 : 12 },
+      );
+    },
+    soak ? 600_000 : 60_000,
+  );
 });

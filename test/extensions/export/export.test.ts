@@ -163,7 +163,7 @@ describe("export_html", () => {
   });
 });
 
-describe("What is made of text", () => {
+describe("What is made of text", { timeout: process.env["MORTISE_SOAK"] ? 300_000 : 30_000 }, () => {
   it("has no markup of the text's own, whatever the text", async () => {
     const markdown = await loadMarkdown(await loadHighlight());
     const piece = fc.oneof(
