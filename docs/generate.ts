@@ -13,6 +13,10 @@ export async function generated(): Promise<Map<string, string>> {
   files.set("protocol/generated/schema.json", schemaJson());
   files.set("protocol/generated/commands.ts", clientTypes());
   files.set("docs/protocol.md", protocolPage(readFileSync(join(root, "docs/protocol.md"), "utf8")));
+  files.set(
+    "docs/extensions.md",
+    (await import("./extensions-page.ts")).extensionsPage(readFileSync(join(root, "docs/extensions.md"), "utf8")),
+  );
   return files;
 }
 

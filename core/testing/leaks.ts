@@ -48,6 +48,8 @@ export async function checkLeaks(daemon: TestDaemon, unit: string, options: Leak
     await use?.(daemon, number);
   };
   try {
+    // Watches are set up behind the start; they are not the unit's.
+    await loader.watching;
     for (let n = 0; n < WARM_UP; n++) await round(n);
     await untilDisposed(old);
     const before = countsOf(daemon, current);

@@ -1,5 +1,6 @@
 // Every example, loaded from a user's folder and used through frames.
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TestDaemon } from "mortise/testing";
@@ -138,8 +139,7 @@ it("read-guard: takes the place of a built-in tool and passes through", async ()
 
 it("compaction-notes: the extension's own summary, without a model", async () => {
   const d = await start(["compaction-notes.ts"], { files: { "config.yml": "compaction:\n  keepRecentTokens: 1\n" } });
-  await d.prompt("first question");
-  await d.prompt("second question");
+  for (const which of ["first", "second", "third"]) await d.prompt(`${which} question ${"with many words ".repeat(20)}`);
   const compacted = await d.ask("compact", { customInstructions: "notes" });
   expect(compacted["summary"]).toMatch(/^The person asked for:\n- first question/);
   await d.next((frame) => frame["method"] === "notify");
@@ -203,6 +203,41 @@ it("heartbeat: a timer, a frame and a state field that end with their version", 
   const after = d.frames.length;
   await d.next("heartbeat", { after });
   expect(d.frames.slice(after).filter((frame) => frame.type === "heartbeat")).toMatchObject([{ beats: 1 }]);
+});
+
+it("packaged: a folder whose package.json names its entry; its helper reloads it", async () => {
+  const d = await start(["packaged"]);
+  expect(await d.slash("/words one two  three")).toBe("3 words");
+  d.write("extensions/packaged/src/count-words.ts", "export const countWords = () => 0;");
+  await d.reload("packaged");
+  expect(await d.slash("/words one")).toBe("0 words");
+});
+
+it("config: settings that decide who answers a name, and where extensions lie", async () => {
+  const yaml = (name: string) => readFileSync(fileURLToPath(new URL(`config/${name}`, import.meta.url)), "utf8");
+  const second = `import { defineTool, z } from "mortise/extension";
+    export default defineTool({ name: "read", description: "", params: z.object({ path: z.string() }), run: () => "the second" });`;
+  const files = { "extensions/a-reader.ts": second, "config.yml": yaml("conflicts.yml") };
+  const d = await start(["read-guard.ts", "heartbeat.ts", "bookmarks.ts"], { files });
+  d.write("cwd/a.txt", "hello");
+  // By their paths a-reader.ts would answer.
+  expect((await d.callTool("read", { path: "id.key" })).text).toContain("Private keys are not for reading");
+  expect(await d.ask("get_state")).not.toHaveProperty("heartbeats");
+  const { commands } = await d.ask("get_available_commands");
+  expect((commands as { name: string }[]).map(({ name }) => name)).not.toContain("bookmark");
+  await d.stop();
+
+  const source = readFileSync(fileURLToPath(new URL("hello.ts", import.meta.url)), "utf8");
+  const away = { "code/my-extension/index.ts": source, "config.yml": yaml("extensions.yml") };
+  const home = realpathSync(mkdtempSync(join(tmpdir(), "mortise-examples-")));
+  try {
+    const e = await start([], { home, files: away, env: { ...process.env, HOME: home } });
+    expect((await e.callTool("hello", { name: "Ada" })).text).toBe("Hello, Ada!");
+  } finally {
+    await daemon?.stop();
+    daemon = undefined;
+    rmSync(home, { recursive: true, force: true });
+  }
 });
 
 it("has a test for every example", () => {
