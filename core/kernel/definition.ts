@@ -114,6 +114,8 @@ export function frameOf<T>(definition: FrameDefinition<T>, fields: T): Frame {
 /** What a unit's default export may hold besides definitions. */
 export interface ExtensionDefinition extends Definition<"extension"> {
   readonly contributes: readonly AnyDefinition[];
+  /** The only kinds the unit may contribute; a statement of intent that is held to, not a sandbox. */
+  readonly permissions?: readonly Kind[] | undefined;
   readonly setup?: ((scope: SetupScope) => MaybePromise<void>) | undefined;
 }
 
@@ -142,12 +144,14 @@ export interface SetupScope {
 export function defineExtension(extension: {
   name: string;
   contributes?: readonly AnyDefinition[];
+  permissions?: readonly Kind[];
   setup?(scope: SetupScope): MaybePromise<void>;
 }): ExtensionDefinition {
   return define({
     kind: "extension",
     name: extension.name,
     contributes: extension.contributes ?? [],
+    permissions: extension.permissions,
     setup: extension.setup,
   });
 }

@@ -108,8 +108,9 @@ export class Registry {
     return owned;
   }
 
-  /** Makes an entry for `swap`; it is not live before. */
+  /** Makes an entry for `swap`; it is not live before. @throws {ExtensionError} for a kind the scope may not contribute. */
   entry(definition: AnyDefinition, scope: Scope): Entry {
+    scope.assertPermitted(definition.kind, definition.name);
     return { kind: definition.kind, name: definition.name, definition, scope, seq: this.#seq++ } as Entry;
   }
 

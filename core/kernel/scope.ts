@@ -1,6 +1,6 @@
 // A scope owns the effects of one generation of one extension. Disposing it undoes them in reverse order.
 // Invariant: after `dispose` resolves nothing the scope owned is left, whatever the undo functions did.
-import { StaleExtensionError } from "./errors.ts";
+import { ExtensionError, StaleExtensionError } from "./errors.ts";
 
 export type ScopeState = "staging" | "active" | "draining" | "disposed";
 
@@ -38,6 +38,8 @@ export class Scope {
   readonly owner: Owner;
   readonly generation: number;
   state: ScopeState = "staging";
+  /** Kinds this generation may contribute; undefined for all. */
+  permissions: ReadonlySet<string> | undefined;
   readonly #options: ScopeOptions;
   readonly #controller = new AbortController();
   readonly #undos = new Set<Undo>();
@@ -69,6 +71,17 @@ export class Scope {
   /** @throws {StaleExtensionError} when the scope is disposed. */
   assertLive(action: string): void {
     if (this.state === "disposed") throw new StaleExtensionError(this.owner.id, action);
+  }
+
+  /** @throws {ExtensionError} for a kind outside the permissions the unit states. */
+  assertPermitted(kind: string, name: string): void {
+    if (this.permissions === undefined || this.permissions.has(kind)) return;
+    const allowed = [...this.permissions].join(", ") || "nothing";
+    throw new ExtensionError(
+      this.owner.id,
+      "validate",
+      `The ${kind} "${name}" is outside the permissions the unit states (${allowed}); add "${kind}" to them or remove it`,
+    );
   }
 
   /**

@@ -22,6 +22,8 @@ export interface UnitSource {
   readonly decidedBy: readonly string[];
   /** Key of package.json that named the entries. */
   readonly manifestKey?: string | undefined;
+  /** `mortise.permissions` of package.json: the only kinds the unit may contribute. */
+  readonly permissions?: readonly string[] | undefined;
   /** Why it cannot be loaded as it lies there. */
   readonly problem?: string | undefined;
 }
@@ -33,6 +35,7 @@ const MANIFEST_KEYS = ["mortise", "omp", "pi"] as const;
 
 const Names = z.union([z.string().transform((name) => [name]), z.array(z.string())]);
 const Entries = z.union([Names, z.object({ extensions: Names }).transform((whole) => whole.extensions)]);
+const Permissions = z.object({ permissions: z.array(z.string().min(1)) });
 const Manifest = z.object({ mortise: z.unknown(), omp: z.unknown(), pi: z.unknown() }).partial();
 
 /** True for names that are never a unit, a contribution or a reason to look: editors' leftovers, helpers, tests, types. */
@@ -82,16 +85,16 @@ function describeFolder(id: string, path: string): UnitSource | undefined {
   if (isFile(manifest)) {
     const decidedBy = [manifest];
     try {
-      const named = readManifest(manifest);
-      if (named !== undefined) {
-        return { ...base, decidedBy, manifestKey: named.key, entries: named.names.flatMap((name) => entriesAt(id, name)) };
-      }
+      const { key, names, permissions } = readManifest(manifest);
+      const entries = names?.flatMap((name) => entriesAt(id, name)) ?? entriesOfFolder(id);
+      if (names === undefined && entries.length === 0) return undefined;
+      return { ...base, decidedBy, manifestKey: key, entries, permissions };
     } catch (error) {
       return { ...base, decidedBy, entries: [], problem: `${manifest}: ${errorMessage(error)}` };
     }
   }
   const entries = entriesOfFolder(id);
-  return entries.length === 0 ? undefined : { ...base, decidedBy: isFile(manifest) ? [manifest] : [], entries };
+  return entries.length === 0 ? undefined : { ...base, decidedBy: [], entries };
 }
 
 /** An index file, else every module that is not a helper. */
@@ -108,19 +111,35 @@ function entriesOfFolder(folder: string): string[] {
     .map((path) => realPath(path) ?? path);
 }
 
+interface ManifestContent {
+  key?: string | undefined;
+  /** Undefined when it names no entries. */
+  names?: string[] | undefined;
+  permissions?: string[] | undefined;
+}
+
 /** @throws {Error} when the manifest is not what it should be. */
-function readManifest(path: string): { key: string; names: string[] } | undefined {
+function readManifest(path: string): ManifestContent {
   const parsed: unknown = JSON.parse(readFileSync(path, "utf8"));
   const manifest = Manifest.parse(parsed);
+  const permissions = permissionsOf(manifest.mortise);
   for (const key of MANIFEST_KEYS) {
     if (manifest[key] === undefined) continue;
     const names = Entries.safeParse(manifest[key]);
-    if (names.success) return { key, names: names.data };
+    if (names.success) return { key, names: names.data, permissions };
     // Other hosts keep other things under their key (skills, themes): then the folder is read by its files.
-    if (key !== "mortise") continue;
-    throw new Error(`"${key}" must be a path, a list of paths or {"extensions": [paths]}`);
+    if (key !== "mortise" || permissions !== undefined) continue;
+    throw new Error(`"${key}" must be a path, a list of paths, {"extensions": [paths]} or {"permissions": [kinds]}`);
   }
-  return undefined;
+  return { permissions };
+}
+
+/** @throws {Error} when they are there and no list of kinds: a limit that is misspelt must not be none. */
+function permissionsOf(own: unknown): string[] | undefined {
+  if (typeof own !== "object" || own === null || !("permissions" in own)) return undefined;
+  const stated = Permissions.safeParse(own);
+  if (stated.success) return stated.data.permissions;
+  throw new Error('"mortise.permissions" must be a list of kinds, e.g. ["tool", "hook"]');
 }
 
 /** What a manifest's name stands for; a name that leads nowhere stays, so that the load fails and says so. */

@@ -116,6 +116,7 @@ export class Generation {
     });
     this.#evaluation = evaluation;
     try {
+      this.#permit(source.permissions);
       if (source.problem !== undefined) throw new Error(source.problem);
       if (source.entries.length === 0) throw new Error(`${source.path} names no modules; add one or correct package.json`);
       const run = host.runAs(this.scope, () => this.#runEntries(source, evaluation));
@@ -158,8 +159,10 @@ export class Generation {
     const started = performance.now();
     const finish = () => {
       this.timings.setup = performance.now() - started;
+      for (const { kind, name } of this.definitions) this.scope.assertPermitted(kind, name);
       validate(this.scope.owner.id, this.definitions, { schemas: this.#checkSchemas });
     };
+    for (const { permissions } of this.#contents.setups) this.#permit(permissions);
     let pending: Promise<void> | undefined;
     try {
       pending = this.#parts.host.runAs(this.scope, () => this.#runSetups(0));
@@ -174,6 +177,13 @@ export class Generation {
     return within(pending, setupLimitMs, `Set-up took longer than ${setupLimitMs} ms`).then(finish, (error: unknown) => {
       throw this.#failed("setup", error);
     });
+  }
+
+  /** Limits add up: what the manifest and every definition allow is allowed. */
+  #permit(kinds: readonly string[] | undefined): void {
+    if (kinds === undefined) return;
+    const before = this.scope.permissions;
+    this.scope.permissions = new Set(before === undefined ? kinds : kinds.filter((kind) => before.has(kind)));
   }
 
   #runSetups(from: number): Promise<void> | undefined {

@@ -140,10 +140,13 @@ export class Loader {
 
   /** Resolves when no load is running. */
   async settled(): Promise<void> {
+    const awaited = new Set<Promise<ReloadReport>>();
     for (;;) {
-      const running = [...this.#units.values()].flatMap((unit) => unit.running ?? []);
+      // One that was awaited is over, whatever still refers to it: each round waits for something new.
+      const running = [...this.#units.values()].flatMap((unit) => unit.running ?? []).filter((one) => !awaited.has(one));
       if (running.length === 0) return;
-      await Promise.all(running);
+      for (const one of running) awaited.add(one);
+      await Promise.allSettled(running);
     }
   }
 
@@ -366,8 +369,17 @@ export class Loader {
   #request(unit: Unit, cause: Cause, turn?: Turn<Ready>): Promise<ReloadReport> {
     unit.markDirty();
     if (cause === "request" || cause === "service") unit.forced = true;
-    unit.running ??= this.#run(unit, cause, turn);
+    unit.running ??= this.#run(unit, cause, turn).catch((error: unknown) => this.#gaveUp(unit, error));
     return unit.running;
+  }
+
+  /** A bug of ours: the unit is free for the next request all the same. */
+  #gaveUp(unit: Unit, error: unknown): ReloadReport {
+    unit.running = undefined;
+    unit.error = error;
+    const generation = unit.active?.number ?? 0;
+    this.#host.reportError({ owner: unit.id, event: "load", error, phase: "load", generation });
+    return { id: unit.id, outcome: "failed", generation, error };
   }
 
   async #run(unit: Unit, cause: Cause, turn: Turn<Ready> | undefined): Promise<ReloadReport> {

@@ -3,6 +3,7 @@
 
 import { basename, dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../kernel/context.ts";
 import { candidateFolders, isIgnoredName } from "./discover.ts";
 import { realPath } from "./files.ts";
@@ -16,6 +17,9 @@ const MERGE_MS = 60;
 const EMPTY_MS = 150;
 /** An absent one is usually between two halves of a rename. */
 const ABSENT_MS = 500;
+/** After this many refreshes in one go there is a rest. */
+const ROUNDS = 5;
+const ROUNDS_REST_MS = 100;
 
 export interface UnitWatchOptions {
   log: Logger;
@@ -96,10 +100,13 @@ export class UnitWatch {
 
   async #refresh(): Promise<void> {
     try {
-      do {
+      for (let round = 1; ; round++) {
         this.#refreshAgain = false;
         await this.#watcher.watch(this.#paths());
-      } while (this.#refreshAgain && this.#running);
+        if (!this.#refreshAgain || !this.#running) return;
+        // A folder that changes without end must not keep the event loop busy.
+        if (round % ROUNDS === 0) await sleep(ROUNDS_REST_MS);
+      }
     } finally {
       // Synchronously with the last look at the flag, so that no call in between is lost.
       this.#refreshing = undefined;

@@ -45,7 +45,14 @@ export class PathWatcher {
     this.#wanted = new Set(paths);
     this.#chokidar ??= await import("chokidar");
     this.#sync();
-    while (this.#opening.size > 0) await Promise.all(this.#opening);
+    const awaited = new Set<Promise<void>>();
+    for (;;) {
+      // Each round waits for directories that were opened meanwhile, never twice for one.
+      const opening = [...this.#opening].filter((one) => !awaited.has(one));
+      if (opening.length === 0) return;
+      for (const one of opening) awaited.add(one);
+      await Promise.all(opening);
+    }
   }
 
   async stop(): Promise<void> {

@@ -131,10 +131,9 @@ it("e and f: a session or a subagent whose directory is the repository runs noth
   expect(await request(daemon, "switch_session", { sessionPath: file })).toMatchObject({ success: true });
   await prompt(daemon, "hi");
   await request(daemon, "prompt", {
-    message: `call task ${JSON.stringify({ agent: "task", tasks: [{ id: "A", task: "x", cwd: other }] })}`,
+    message: `call task ${JSON.stringify({ tasks: [{ task: "look around" }] })}`,
   });
-  await wait(daemon, "agent_end");
-  await sleep(300);
+  await wait(daemon, (frame) => frame.type === "tool_execution_end" && frame["toolName"] === "task");
   expect(await daemon.end()).toBe(0);
   expect(marks(daemon)).toEqual([]);
 });
