@@ -1,5 +1,5 @@
 // What a call of `task` may look like: several subagents at once, or one. Both are understood whatever is offered.
-import { type SpawnTask, z } from "mortise/extension";
+import { z } from "mortise/extension";
 
 const one = {
   name: z.string().min(1).optional().describe("Short name by which you recognise it"),
@@ -25,8 +25,4 @@ export function reshape(args: unknown, to: "batch" | "flat"): unknown {
   if (!Array.isArray(tasks) || tasks.length !== 1) return args;
   const [only] = z.array(z.record(z.string(), z.unknown())).safeParse(tasks).data ?? [];
   return only ?? args;
-}
-
-export function tasksOf(call: BatchCall): SpawnTask[] {
-  return call.tasks;
 }

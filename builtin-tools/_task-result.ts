@@ -1,5 +1,5 @@
 // What the model is told of its subagents.
-import { type AgentDefinition, type SubagentResult, type ToolResult, truncateTail, type Usage } from "mortise/extension";
+import { type SubagentResult, type ToolResult, truncateTail, type Usage } from "mortise/extension";
 
 /** What all answers together may take up in the parent's context, in bytes. */
 const MAX_TEXT = 200_000;
@@ -59,9 +59,4 @@ function sum(list: readonly Usage[]): Usage | undefined {
       total: add((usage) => usage.cost.total),
     },
   };
-}
-
-/** One line for each kind, for the system prompt. */
-export function listAgents(definitions: readonly AgentDefinition[]): string {
-  return definitions.map(({ name, description }) => `- ${name}: ${description}`).join("\n");
 }

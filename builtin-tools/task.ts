@@ -11,7 +11,7 @@ import {
   type ToolResult,
   textResult,
 } from "mortise/extension";
-import { type BatchCall, batchParams, flatParams, reshape, tasksOf } from "./_task-params.ts";
+import { type BatchCall, batchParams, flatParams, reshape } from "./_task-params.ts";
 import { present } from "./_task-result.ts";
 
 const SHARED = {
@@ -83,7 +83,7 @@ export default defineExtension({
 async function spawn(ctx: ToolContext, call: BatchCall): Promise<ToolResult> {
   const subagents = ctx.use(Subagents);
   const began = Date.now();
-  const tasks = tasksOf(call);
+  const { tasks } = call;
   const request = { parent: ctx.conversation, toolCallId: ctx.toolCallId, context: call.context, tasks };
   const jobs = ctx.tryUse(Jobs);
   if (jobs?.allowed(ctx.conversation) === true && (await mayGoOn(ctx, call))) {

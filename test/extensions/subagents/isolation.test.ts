@@ -66,7 +66,6 @@ describe("isolated subagents", () => {
     expect(git("diff", "--cached", "--name-only")).toBe("");
     expect(git("log", "--oneline").trim().split("\n")).toHaveLength(1);
     expect(leftovers()).toBe(0);
-    expect(readdirSync(tmpdir()).filter((name) => name.startsWith("mortise-worktree-"))).toEqual([]);
   });
 
   it("keep a patch that does not apply, and say where", async () => {
@@ -95,6 +94,24 @@ describe("isolated subagents", () => {
     expect(git("branch", "--list", "mortise/*").trim()).toBe(branches[0]);
     expect(git("status", "--porcelain")).toBe("");
     expect(leftovers()).toBe(0);
+  });
+
+  it("that are aborted leave no tree behind, apply nothing and keep what they had changed as a patch", async () => {
+    const play = shell({ task: "echo half >> kept.txt; echo ready; sleep 60" });
+    const { daemon: d } = await start(play, { cwd: repo, files: { "config.yml": "agent:\n  isolation:\n    mode: auto\n" } });
+    daemon = d;
+    await d.ask("set_subagent_subscription", { level: "events" });
+    const run = d.prompt("Go");
+    await d.next((frame) => JSON.stringify(frame).includes("ready\\"), { timeoutMs: 15_000 });
+    const file = String((await d.ask("get_state"))["sessionFile"]);
+    await d.ask("abort");
+    await run;
+    await noneLeft(d);
+    await d.daemon.close("ended");
+    expect(leftovers()).toBe(0);
+    expect(read("kept.txt")).toBe("one\ntwo\nthree\n");
+    const [patch] = readdirSync(file.replace(/\.jsonl$/, "")).filter((name) => name.includes("patch"));
+    expect(readFileSync(join(file.replace(/\.jsonl$/, ""), String(patch)), "utf8")).toContain("+half");
   });
 
   it("work in the same place of the tree as their parent, and only where it was asked for", async () => {
