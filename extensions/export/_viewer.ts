@@ -146,7 +146,7 @@ export const VIEWER = `"use strict";
     search.focus();
   });
   const follow = () => {
-    const entry = location.hash.length > 1 ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
+    const entry = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
     if (entry && entry.matches("article.entry")) goTo(Number(entry.dataset.index), false);
   };
   addEventListener("hashchange", follow);
