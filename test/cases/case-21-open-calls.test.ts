@@ -1,0 +1,211 @@
+// Case 21, item 24: whatever left a call without result, the next request is accepted, and is the same the next time.
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { startFakeAnthropic } from "../support/fake-anthropic.ts";
+import type { FakeServer } from "../support/fake-provider.ts";
+import type { DaemonProcess } from "../support/process.ts";
+import {
+  ask,
+  eventually,
+  PATIENCE_MS,
+  prompt,
+  sessionFiles,
+  sessionLines,
+  sessionText,
+  useProcesses,
+  userMessage,
+  wait,
+} from "./_support.ts";
+
+const use = useProcesses();
+
+async function service(): Promise<FakeServer> {
+  const fake = await startFakeAnthropic();
+  use.later(() => fake.close());
+  return fake;
+}
+function start(fake: FakeServer, home?: string): DaemonProcess {
+  return use.start({
+    model: "anthropic/claude-haiku-4-5",
+    env: { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: fake.url },
+    ...(home === undefined ? { files: { "cwd/a.txt": "alpha\n" } } : { home }),
+  });
+}
+const refusals = (fake: FakeServer) => fake.requests.flatMap((request) => request.refusal ?? []);
+const bash = (command: string, id?: string) => ({ name: "bash", arguments: { command }, ...(id === undefined ? {} : { id }) });
+// Results are stored in the order of the calls, so the one that ends first stands first.
+const threeCalls = {
+  text: "Three",
+  toolCalls: [{ name: "read", id: "t1", arguments: { path: "a.txt" } }, bash("sleep 30", "t2"), bash("sleep 30", "t3")],
+};
+type Message = Record<string, unknown>;
+const messagesOf = (file: string) =>
+  sessionLines(file).flatMap((line) => (line["type"] === "message" ? [line["message"] as Message] : []));
+
+describe("case 21", () => {
+  it("1: kill -9 with one result of three stored: prompt and compaction are accepted, the filling-in is the same each time", {
+    timeout: PATIENCE_MS,
+  }, async () => {
+    const fake = await service();
+    const first = start(fake);
+    fake.script(threeCalls);
+    await ask(first, "prompt", { message: "go" });
+    await wait(first, (frame) => frame.type === "tool_execution_start");
+    await eventually("the result of read in the file", () =>
+      sessionFiles(first.home).some((file) => readFileSync(file, "utf8").includes('"toolResult"')),
+    );
+    first.child.kill("SIGKILL");
+    await first.exited;
+    const [file] = sessionFiles(first.home);
+    expect(file).toBeDefined();
+    const bodies: string[] = [];
+    for (const message of ["again", "again"]) {
+      const second = start(fake, first.home);
+      fake.script({ failure: { status: 400, message: "No thanks" } });
+      await ask(second, "switch_session", { sessionPath: file });
+      await prompt(second, message);
+      const { messages = [] } = (fake.requests.at(-1)?.body ?? {}) as { messages?: unknown[] };
+      const results = (messages[2] as { content: unknown[] } | undefined)?.content.slice(0, 3);
+      // Cache marks move with the end of the conversation.
+      bodies.push(JSON.stringify([messages[0], messages[1], results]).replaceAll(',"cache_control":{"type":"ephemeral"}', ""));
+      await second.end();
+    }
+    expect(bodies[1]).toBe(bodies[0]);
+    expect(bodies[0]?.match(/"tool_result"/g)).toHaveLength(3);
+    expect(bodies[0]).toContain("alpha");
+    expect(bodies[0]?.match(/"is_error":true/g)).toHaveLength(2);
+    const third = start(fake, first.home);
+    await ask(third, "switch_session", { sessionPath: file });
+    fake.script({ text: "I see" });
+    await prompt(third, "go on");
+    fake.otherwise({ text: "Summary of it all" });
+    await ask(third, "compact").catch((error: Error) => expect(error.message).toMatch(/nothing|compact/i));
+    await prompt(third, "and on");
+    expect(refusals(fake)).toEqual([]);
+  });
+
+  it("2: a branch at the answer that made the calls", async () => {
+    const fake = await service();
+    const daemon = start(fake);
+    fake.script(
+      {
+        toolCalls: [
+          { name: "ls", arguments: {} },
+          { name: "read", arguments: { path: "a.txt" } },
+        ],
+      },
+      { text: "Seen" },
+      { text: "Branched" },
+    );
+    await prompt(daemon, "go");
+    const { entries } = (await ask(daemon, "get_entries")) as {
+      entries: { id: string; message?: { role: string; content: unknown } }[];
+    };
+    const caller = entries.find((entry) => entry.message?.role === "assistant");
+    const branched = await ask(daemon, "branch", { entryId: caller?.id }).catch((error: Error) => error);
+    if (!(branched instanceof Error)) {
+      await prompt(daemon, "other way");
+      expect(JSON.stringify(fake.requests.at(-1)?.body)).toContain("other way");
+    }
+    expect(refusals(fake)).toEqual([]);
+  });
+
+  it("3: an abort in the middle of three calls, and one before any has started", async () => {
+    const fake = await service();
+    const daemon = start(fake);
+    fake.script(
+      threeCalls,
+      { text: "Back" },
+      { ...threeCalls, toolCalls: [bash("sleep 30", "u1"), bash("sleep 30", "u2")] },
+      { text: "Again" },
+    );
+    const began = daemon.frames.length;
+    await ask(daemon, "prompt", { message: "go" });
+    await wait(daemon, "tool_execution_start", began);
+    await ask(daemon, "abort");
+    await wait(daemon, "agent_end", began);
+    await prompt(daemon, "and now?");
+    const again = daemon.frames.length;
+    await ask(daemon, "prompt", { message: "once more" });
+    await wait(daemon, (frame) => frame.type === "message_end" && (frame["message"] as Message)["role"] === "assistant", again);
+    await ask(daemon, "abort");
+    await wait(daemon, "agent_end", again);
+    await prompt(daemon, "at last");
+    expect(refusals(fake)).toEqual([]);
+    const [file = ""] = sessionFiles(daemon.home);
+    const results = messagesOf(file).filter((message) => message["role"] === "toolResult");
+    expect(results.map((message) => message["toolCallId"])).toEqual(["t1", "t2", "t3", "u1", "u2"]);
+  });
+
+  it("4: steering with interrupt mode immediate: what has not started is skipped, the steer comes after all results", async () => {
+    const fake = await service();
+    const daemon = start(fake);
+    await ask(daemon, "set_interrupt_mode", { mode: "immediate" });
+    // The plan is exclusive: it waits for the command, and the last call for it.
+    fake.script(
+      {
+        toolCalls: [
+          bash("while [ ! -e go ]; do sleep 0.05; done", "s1"),
+          { name: "todo", id: "s2", arguments: {} },
+          { name: "write", id: "s3", arguments: { path: "s3.txt", content: "x" } },
+        ],
+      },
+      { text: "Heard" },
+    );
+    const began = daemon.frames.length;
+    await ask(daemon, "prompt", { message: "go" });
+    await wait(daemon, "tool_execution_start", began);
+    await ask(daemon, "steer", { message: "rather not" });
+    daemon.write("cwd/go", "");
+    await wait(daemon, "agent_end", began);
+    const messages = messagesOf(sessionFiles(daemon.home)[0] ?? "");
+    const roles = messages.map((message) => message["role"]);
+    expect(roles).toEqual(["user", "assistant", "toolResult", "toolResult", "toolResult", "user", "assistant"]);
+    const [, second, third] = messages.filter((message) => message["role"] === "toolResult");
+    for (const skipped of [second, third]) expect(JSON.stringify(skipped)).toMatch(/skipped/i);
+    expect(refusals(fake)).toEqual([]);
+  });
+
+  it("5: a stored session with results in another order and one of them twice", async () => {
+    const fake = await service();
+    const daemon = start(fake);
+    const usage = {
+      input: 1,
+      output: 1,
+      cacheRead: 0,
+      cacheWrite: 0,
+      totalTokens: 2,
+      cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
+    };
+    const call = (id: string) => ({ type: "toolCall", id, name: "read", arguments: { path: "a.txt" } });
+    const result = (id: string, text: string) => ({
+      role: "toolResult",
+      toolCallId: id,
+      toolName: "read",
+      content: [{ type: "text", text }],
+      isError: false,
+      timestamp: 3,
+    });
+    const answer = {
+      role: "assistant",
+      content: [call("c1"), call("c2")],
+      api: "anthropic-messages",
+      provider: "anthropic",
+      model: "claude-haiku-4-5",
+      usage,
+      stopReason: "toolUse",
+      timestamp: 2,
+    };
+    const file = daemon.write(
+      "stored.jsonl",
+      sessionText(daemon.cwd, [userMessage("go"), answer, result("c2", "two"), result("c1", "one"), result("c2", "two again")]),
+    );
+    await ask(daemon, "switch_session", { sessionPath: file });
+    fake.script({ text: "Fine" });
+    await prompt(daemon, "next");
+    expect(refusals(fake)).toEqual([]);
+    const body = JSON.stringify(fake.requests[0]?.body);
+    expect(body.indexOf("one")).toBeLessThan(body.indexOf("two"));
+    expect(body).not.toContain("two again");
+  });
+});
