@@ -15,6 +15,9 @@ export default defineCommand({
   },
   async run(ctx, { entryId }) {
     const { conversation } = ctx;
+    if (conversation.takenBy !== undefined) {
+      throw new CommandError(`Cannot branch while a ${conversation.takenBy} is in progress`, "busy");
+    }
     const { log, text } = conversation.log.branchCopy(entryId);
     const answer = await ctx.hook(sessionBeforeBranch, { conversation, entryId });
     if (answer?.cancel === true) return { text, cancelled: true };
