@@ -22,13 +22,13 @@ const exec = promisify(execFile);
 
 /** Processes of one run; `marker` may be a prefix that several runs share. Zombies are left out. */
 export async function processTree(root: number | undefined, marker: string): Promise<ProcessInfo[]> {
-  const all = await listProcesses();
+  const { all, markerOf } = await scan();
   const known = new Set<number>();
   if (root !== undefined) {
     for (const info of all) if (info.pid === root || info.pgid === root || info.sid === root) known.add(info.pid);
     known.add(root);
   }
-  for (const info of all) if (!known.has(info.pid) && (await hasMarker(info.pid, marker))) known.add(info.pid);
+  for (const info of all) if (!known.has(info.pid) && (await markerOf(info.pid))?.startsWith(marker)) known.add(info.pid);
   for (let grown = true; grown; ) {
     grown = false;
     for (const info of all) {
@@ -151,12 +151,52 @@ async function readStat(pid: number): Promise<ProcessInfo | undefined> {
   }
 }
 
-async function hasMarker(pid: number, marker: string): Promise<boolean> {
-  if (!hasProc) return false;
+/** A look at all processes of the machine. */
+interface Scan {
+  all: readonly ProcessInfo[];
+  /** The run that a process carries in its environment; read when first asked for. */
+  markerOf(pid: number): Promise<string | undefined>;
+}
+
+let lastScan: Promise<unknown> = Promise.resolve();
+let nextScan: Promise<Scan> | undefined;
+
+/**
+ * A look that begins after the call. Calls that wait for it share it: many commands that end at once would otherwise each read
+ * every process of the machine, time and again. Only work in flight is kept here, so nothing is lost at a reload.
+ */
+function scan(): Promise<Scan> {
+  nextScan ??= lastScan.then(() => {
+    nextScan = undefined;
+    const taken = takeScan();
+    lastScan = taken.catch(() => {});
+    return taken;
+  });
+  return nextScan;
+}
+
+async function takeScan(): Promise<Scan> {
+  const markers = new Map<number, Promise<string | undefined>>();
+  const markerOf = (pid: number) => {
+    const known = markers.get(pid);
+    if (known !== undefined) return known;
+    const read = readMarker(pid);
+    markers.set(pid, read);
+    return read;
+  };
+  return { all: await listProcesses(), markerOf };
+}
+
+async function readMarker(pid: number): Promise<string | undefined> {
+  if (!hasProc) return undefined;
   try {
-    return (await readFile(`/proc/${pid}/environ`, "latin1")).includes(`${MARKER}=${marker}`);
+    const environment = await readFile(`/proc/${pid}/environ`, "latin1");
+    return environment
+      .split("\0")
+      .find((entry) => entry.startsWith(`${MARKER}=`))
+      ?.slice(MARKER.length + 1);
   } catch {
-    return false;
+    return undefined;
   }
 }
 
