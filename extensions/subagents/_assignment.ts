@@ -5,10 +5,14 @@ export const Assignment = defineSlot({
   name: "assignment",
   schema: z.object({
     systemPrompt: z.string(),
+    /** 0 for the conversations of people. */
+    depth: z.number().int(),
+    /** Agents it may start: all, or by name; undefined for none. */
+    spawns: z.union([z.literal("*"), z.array(z.string())]).optional(),
     context: z.string().optional(),
     /** JSON Schema of the answer. */
     output: z.record(z.string(), z.unknown()).optional(),
     answer: z.object({ data: z.unknown() }).optional(),
   }),
-  initial: () => ({ systemPrompt: "", context: undefined, output: undefined, answer: undefined }),
+  initial: () => ({ systemPrompt: "", depth: 0, spawns: undefined, context: undefined, output: undefined, answer: undefined }),
 });

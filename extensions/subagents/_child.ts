@@ -174,9 +174,13 @@ export class Child {
     conversation.queue.interruptMode = "wait";
     tracked.sessionFile = conversation.log.file;
     const { systemPrompt, output, spawns } = definition;
-    conversation
-      .slot(Assignment)
-      .set({ systemPrompt, context: plan.context, output: output && { ...output }, answer: undefined });
+    conversation.slot(Assignment).set({
+      ...{ systemPrompt, depth: plan.depth, context: plan.context, answer: undefined },
+      spawns: spawns === undefined || spawns === "*" ? spawns : [...spawns],
+      output: output && { ...output },
+    });
+    // Whether it may start others is known from here on.
+    conversation.setActiveTools(tools);
     conversation.log.append({
       type: "session_init",
       systemPrompt,

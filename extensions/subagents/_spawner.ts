@@ -18,6 +18,7 @@ import {
   type SubscriptionLevel,
   ToolError,
 } from "mortise/extension";
+import { Assignment } from "./_assignment.ts";
 import { Child, type ChildPlan, type ChildPorts } from "./_child.ts";
 import { readDefinitions } from "./_definitions.ts";
 import { Coalesced } from "./_progress.ts";
@@ -60,16 +61,15 @@ export class Spawner implements Subagents {
 
   canSpawn(parent: ConversationHandle): boolean {
     const limit = this.#ctx.setting(AgentMaxNestedSpawnDepth);
-    if (limit >= 0 && this.#depth(parent) >= limit) return false;
-    const child = this.#children.get(parent);
-    // A subagent whose conversation is being made is not known yet; what it may do is asked again before it calls.
-    return child === undefined || child.plan.definition.spawns !== undefined;
+    const { depth, spawns } = parent.slot(Assignment).get();
+    if (limit >= 0 && depth >= limit) return false;
+    return !parent.isSubagent || spawns !== undefined;
   }
 
   async definitions(parent: ConversationHandle): Promise<readonly AgentDefinition[]> {
     const found = await readDefinitions(this.#ctx, parent, (message) => this.#warn(message));
     const overrides = this.#ctx.setting(AgentAgents);
-    const allowed = this.#children.get(parent)?.plan.definition.spawns ?? "*";
+    const allowed = parent.slot(Assignment).get().spawns ?? "*";
     return [...found.values()].filter(({ name }) => {
       return overrides[name]?.enabled !== false && (allowed === "*" || allowed.includes(name));
     });
@@ -123,11 +123,7 @@ export class Spawner implements Subagents {
       ctx: this.#ctx.derive({ locals: { conversation: plan.parent } }),
       registry: this.#registry,
       semaphore: this.#semaphore(plan.tracked.root),
-      opened: (conversation, child) => {
-        this.#children.set(conversation, child);
-        // Whether it may use `task` is known from here on.
-        conversation.setActiveTools(conversation.activeTools);
-      },
+      opened: (conversation, child) => this.#children.set(conversation, child),
       closed: (conversation) => this.#children.delete(conversation),
       behind: (work) => this.#keep(work),
     };
@@ -168,7 +164,7 @@ export class Spawner implements Subagents {
       };
       return {
         ...{ tracked, definition, parent, context },
-        depth: this.#depth(parent) + 1,
+        depth: parent.slot(Assignment).get().depth + 1,
         isolated: task.isolated ?? isolated,
         modelOverride: overrides[definition.name]?.model,
         file: fileOf(parent, id),
@@ -191,10 +187,6 @@ export class Spawner implements Subagents {
       const isFree = !taken.has(id) && !this.#registry.isTaken(id) && (file === undefined || !existsSync(file));
       if (isFree) return id;
     }
-  }
-
-  #depth(conversation: ConversationHandle): number {
-    return this.#children.get(conversation)?.plan.depth ?? 0;
   }
 
   /** One for each session, over all its levels. */
