@@ -2,6 +2,49 @@
 
 export type AgentMessage = UserMessage | DeveloperMessage | AssistantMessage | ToolResultMessage | CustomMessage | BashExecutionMessage | BranchSummaryMessage | CompactionSummaryMessage;
 
+export type AgentProgress = {
+  /** Place in its call, from 0 */
+  index: number;
+  id: string;
+  agent: string;
+  agentSource: "bundled" | "user" | "project";
+  status: "pending" | "running" | "completed" | "failed" | "aborted";
+  task: string;
+  assignment?: string;
+  description?: string;
+  currentTool?: string;
+  currentToolArgs?: string;
+  currentToolStartMs?: number;
+  recentTools: Array<{
+    tool: string;
+    args: string;
+    endMs: number;
+  }>;
+  /** Its last lines */
+  recentOutput: Array<string>;
+  toolCount: number;
+  requests: number;
+  /** Input, output and cache writes so far */
+  tokens: number;
+  /** US dollars */
+  cost: number;
+  durationMs: number;
+  contextTokens?: number;
+  contextWindow?: number;
+  resolvedModel?: string;
+  retryState?: {
+    attempt: number;
+    maxAttempts: number;
+    delayMs: number;
+    errorMessage: string;
+    startedAtMs: number;
+  };
+  retryFailure?: {
+    attempt: number;
+    errorMessage: string;
+  };
+};
+
 export type AssistantContent = TextContent | ThinkingContent | RedactedThinkingContent | ToolCall;
 
 export type AssistantMessage = {
@@ -126,6 +169,56 @@ export type DeveloperMessage = {
   attribution?: "user" | "agent";
 };
 
+export type ExtensionInfo = {
+  /** Stable across reloads: the unit's real path, or `builtin:<name>` */
+  id: string;
+  /** What people call it: the folder or file name without its ending */
+  name: string;
+  origin: "builtin" | "package" | "user" | "project" | "cli" | "host";
+  /** `untrusted`: code of a project that nobody said yes to; it is not read */
+  state: "loading" | "active" | "failed" | "disabled" | "untrusted" | "quarantined";
+  /** Where its code is; absent for bundled built-ins */
+  path?: string;
+  /** Number of the version that answers; 0 when none does */
+  generation: number;
+  /** Number of an older version that still finishes its calls */
+  draining?: number;
+  /** `kind:name` of what it registered, in order */
+  contributes: Array<string>;
+  /** What others contribute under its names and that it hides */
+  shadows: Array<{
+    /** `kind:name` */
+    key: string;
+    /** Id of the other unit */
+    owner: string;
+  }>;
+  /** What of its own is hidden, and by whom */
+  shadowedBy: Array<{
+    /** `kind:name` */
+    key: string;
+    /** Id of the other unit */
+    owner: string;
+  }>;
+  /** Files whose change loads it anew */
+  files: Array<string>;
+  /** Milliseconds of the last load; `resolve` and `transpile` are part of `evaluate` */
+  timings: {
+    resolve: number;
+    transpile: number;
+    evaluate: number;
+    setup: number;
+  };
+  /** Calls of its hook handlers, and the 95th percentile of the last 128 without their dialogs, in milliseconds */
+  handlers: {
+    calls: number;
+    p95Ms: number;
+  };
+  /** Failures reported since the daemon started */
+  errors: number;
+  /** Of the last load that failed; the version before may still answer */
+  error?: string;
+};
+
 export type ImageContent = {
   type: "image";
   /** Base64 without a data: prefix */
@@ -173,6 +266,14 @@ export type RedactedThinkingContent = {
   data: string;
 };
 
+export type ReloadReport = {
+  id: string;
+  outcome: "loaded" | "unchanged" | "failed" | "removed";
+  error?: string;
+  /** Milliseconds of evaluation and set-up */
+  ms?: number;
+};
+
 export type SlashEntry = {
   name: string;
   aliases?: Array<string>;
@@ -189,6 +290,22 @@ export type SlashEntry = {
 };
 
 export type StopReason = "stop" | "length" | "toolUse" | "error" | "aborted";
+
+export type SubagentSnapshot = {
+  id: string;
+  index: number;
+  agent: string;
+  agentSource: "bundled" | "user" | "project";
+  status: "pending" | "running" | "completed" | "failed" | "aborted";
+  /** Unix milliseconds */
+  lastUpdate: number;
+  description?: string;
+  task?: string;
+  assignment?: string;
+  sessionFile?: string;
+  parentToolCallId?: string;
+  progress?: AgentProgress;
+};
 
 export type TextContent = {
   type: "text";
@@ -457,6 +574,13 @@ export interface CommandMap {
       leafId: string | null;
     };
   };
+  /** Every known extension, built-in ones included: state, version, files, timings, errors and what it contributes. */
+  get_extensions: {
+    params: Record<string, unknown>;
+    result: {
+      extensions: Array<ExtensionInfo>;
+    };
+  };
   /** Text of the latest answer, or null when there is none. */
   get_last_assistant_text: {
     params: Record<string, unknown>;
@@ -535,6 +659,41 @@ export interface CommandMap {
       isStreaming?: boolean;
       sessionId?: string;
       [field: string]: unknown;
+    };
+  };
+  /** Reads the session file of a subagent from a byte on; `nextByte` is where the next call goes on. */
+  get_subagent_messages: {
+    params: {
+      agentId?: string;
+      /** The same as agentId */
+      subagentId?: string;
+      /** Of a subagent of this process */
+      sessionFile?: string;
+      /** 0 when left out */
+      fromByte?: number;
+    };
+    result: {
+      sessionFile: string;
+      /** Where reading really began */
+      fromByte: number;
+      nextByte: number;
+      /** The file was shorter than fromByte, so reading began anew */
+      reset: boolean;
+      entries: Array<{
+        type: string;
+        [field: string]: unknown;
+      }>;
+      messages: Array<{
+        role: string;
+        [field: string]: unknown;
+      }>;
+    };
+  };
+  /** Lists the subagents of the session that wait or run, whatever the subscription is. */
+  get_subagents: {
+    params: Record<string, unknown>;
+    result: {
+      subagents: Array<SubagentSnapshot>;
     };
   };
   /** The entries of the session log as a tree. */
@@ -634,6 +793,16 @@ export interface CommandMap {
       agentInvoked: boolean;
     };
   };
+  /** Loads one extension anew, or looks through all folders and loads every one; answers when the new versions are live or have failed. A version that fails leaves the one before in place. */
+  reload_extensions: {
+    params: {
+      /** Id or name; all of them when left out */
+      extensionId?: string;
+    };
+    result: {
+      reports: Array<ReloadReport>;
+    };
+  };
   /** Turns automatic compaction on or off. For this process; no settings file is written. */
   set_auto_compaction: {
     params: {
@@ -647,6 +816,17 @@ export interface CommandMap {
       enabled: boolean;
     };
     result: undefined;
+  };
+  /** Takes an extension out, or back in, until the daemon ends. Calls that run finish; what it hid answers again in the same step. */
+  set_extension_enabled: {
+    params: {
+      /** Id or name */
+      extensionId: string;
+      enabled: boolean;
+    };
+    result: {
+      extension: ExtensionInfo;
+    };
   };
   /** How many follow-up messages are read at once. For this process; no settings file is written. */
   set_follow_up_mode: {
@@ -710,6 +890,15 @@ export interface CommandMap {
       mode: "all" | "one-at-a-time";
     };
     result: undefined;
+  };
+  /** Chooses which frames about subagents are sent: none (at first), their progress, or all their events as well. */
+  set_subagent_subscription: {
+    params: {
+      level?: "off" | "progress" | "events";
+    };
+    result: {
+      level: "off" | "progress" | "events";
+    };
   };
   /** How much the model thinks, from its next request on; a level it lacks becomes the nearest it has. */
   set_thinking_level: {
@@ -899,6 +1088,40 @@ export interface EventMap {
   session_info_update: {
     title?: string;
     sessionId: string;
+  };
+  /** A session event of a subagent; sent at the level events. */
+  subagent_event: {
+    id: string;
+    event: {
+      type: string;
+      [field: string]: unknown;
+    };
+  };
+  /** A subagent has started or ended; sent at the levels progress and events. */
+  subagent_lifecycle: {
+    id: string;
+    agent: string;
+    agentSource: "bundled" | "user" | "project";
+    index: number;
+    sessionFile?: string;
+    parentToolCallId?: string;
+    /** It works behind its parent's back, as a job */
+    detached?: boolean;
+    description?: string;
+    status: "started" | "completed" | "failed" | "aborted";
+  };
+  /** What a subagent is doing, at most every 150 ms; sent at the levels progress and events. */
+  subagent_progress: {
+    agent: string;
+    agentSource: "bundled" | "user" | "project";
+    index: number;
+    sessionFile?: string;
+    parentToolCallId?: string;
+    /** It works behind its parent's back, as a job */
+    detached?: boolean;
+    task: string;
+    assignment?: string;
+    progress: AgentProgress;
   };
   /** Another thinking level holds from the next request on */
   thinking_level_changed: {
