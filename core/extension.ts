@@ -6,6 +6,7 @@ export * from "../protocol/content.ts";
 export * from "../protocol/message.ts";
 export * from "../protocol/model.ts";
 export { TodoPhase, TodoStatus, TodoTask } from "../protocol/session.ts";
+export type { AnswerDelta, AnswerWatch, Interruption } from "./agent/answer-watch.ts";
 export { estimateTokens } from "./agent/context-usage.ts";
 export type {
   ConversationHandle,
@@ -19,7 +20,9 @@ export type {
 export { notice } from "./agent/events.ts";
 export {
   type Aborting,
+  type AnswerStarting,
   aborting,
+  answerStarting,
   beforeAgentStart,
   type CancelAnswer,
   type ContextValue,
@@ -172,10 +175,13 @@ export {
   TodoRemindersMax,
   ToolsApproval,
   ToolsApprovalMode,
+  ToolsSandbox,
+  ToolsSandboxNetwork,
 } from "./services/known-settings.ts";
 export { Launch } from "./services/launch.ts";
 export { defineLoginFlow, type LoginContext, type LoginFlowDefinition } from "./services/login.ts";
 export * from "./services/models.ts";
+export { Sandbox, type SandboxMode } from "./services/sandbox.ts";
 export { defineSearchProvider, type SearchProviderDefinition, type SearchQuery, type SearchResult } from "./services/search.ts";
 export * from "./services/settings.ts";
 export * from "./services/shell.ts";

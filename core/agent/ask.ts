@@ -4,14 +4,18 @@ import { runCall } from "../kernel/attribution.ts";
 import { errorMessage, ProviderError } from "../kernel/errors.ts";
 import { Models } from "../services/models.ts";
 import { emptyAnswer } from "./answer.ts";
+import { AnswerWatches, type Interruption } from "./answer-watch.ts";
 import { messageStart, messageUpdate } from "./events.ts";
-import { contextBuilding, providerRequest } from "./hook-points.ts";
+import { answerStarting, contextBuilding, providerRequest } from "./hook-points.ts";
 import type { ProviderRequest } from "./provider.ts";
 import { askHandlers, type Run } from "./run.ts";
 import { abortReason, type StreamPort, type StreamResult, streamAnswer } from "./stream.ts";
 import { untilAborted } from "./until-aborted.ts";
 
-export type ModelAnswer = StreamResult;
+export interface ModelAnswer extends StreamResult {
+  /** A watch cut the answer off: the run goes on with its messages. */
+  readonly interruption?: Interruption | undefined;
+}
 
 /** What a prompt without a model gets (protocol-facts §1.3). */
 export const NO_MODEL = `No model selected.
@@ -26,14 +30,15 @@ export async function askModel(run: Run): Promise<ModelAnswer> {
     const provider = run.ctx.registry.get("provider", model.api);
     if (provider === undefined)
       throw new ProviderError(`No provider speaks "${model.api}", which ${model.provider}/${model.id} needs`, "fatal");
-    const request = await buildRequest(run);
+    const watches = await watchesOf(run);
+    const request = await buildRequest(run, watches?.signal ?? signal);
     if (signal.aborted) throw new ProviderError("Aborted", "aborted");
     const release = provider.scope.lease("run");
     try {
-      const ctx = run.ctx.derive({ scope: provider.scope, signal });
+      const ctx = run.ctx.derive({ scope: provider.scope, signal: watches?.signal ?? signal });
       const port: StreamPort = {
         model,
-        signal,
+        signal: watches?.signal ?? signal,
         now: () => conversation.now(),
         mode: () => conversation.messageUpdates,
         congested: () => conversation.isAttached && conversation.env.congested(),
@@ -41,9 +46,11 @@ export async function askModel(run: Run): Promise<ModelAnswer> {
         messageStart: (message) => conversation.emit(messageStart, { message }),
         messageUpdate: (message, event) =>
           conversation.emitRaw({ type: messageUpdate.name, message, assistantMessageEvent: event }),
+        watch: watches && ((steps, contentAt) => watches.see(steps, contentAt)),
       };
       const call = { scope: provider.scope, locals: { conversation }, invocation: run.ctx.invocation };
-      return await runCall(call, () => streamAnswer(port, () => provider.definition.stream(request, ctx)));
+      const answer = await runCall(call, () => streamAnswer(port, () => provider.definition.stream(request, ctx)));
+      return signal.aborted || watches?.interruption === undefined ? answer : cutOff(answer, watches.interruption);
     } finally {
       release();
     }
@@ -73,8 +80,22 @@ function failedAnswer(run: Run, thrown: unknown): ModelAnswer {
   };
 }
 
-async function buildRequest(run: Run): Promise<ProviderRequest> {
+async function watchesOf(run: Run): Promise<AnswerWatches | undefined> {
   const { conversation, ctx, signal } = run;
+  if (!ctx.hasHooks(answerStarting)) return undefined;
+  const watches = (await askHandlers(run, answerStarting, { conversation, watches: [] }))?.watches ?? [];
+  if (watches.length === 0) return undefined;
+  return new AnswerWatches(watches, signal, (error) => ctx.reportError("mortise", answerStarting.name, error));
+}
+
+/** Calls of an answer that was cut off do not run, so it holds none. */
+function cutOff(answer: StreamResult, interruption: Interruption): ModelAnswer {
+  const content = answer.message.content.filter((block) => block.type !== "toolCall");
+  return { ...answer, message: { ...answer.message, content }, interruption };
+}
+
+async function buildRequest(run: Run, signal: AbortSignal): Promise<ProviderRequest> {
+  const { conversation, ctx } = run;
   const { model, thinkingLevel } = conversation.selection;
   if (model === undefined) throw new ProviderError(NO_MODEL, "fatal");
   let messages: readonly AgentMessage[] = conversation.messages;

@@ -6,6 +6,7 @@ import type { Frame } from "../../protocol/frame.ts";
 import type { AgentMessage, AssistantMessage, ToolResult, ToolResultMessage } from "../../protocol/message.ts";
 import type { ProviderError } from "../kernel/errors.ts";
 import { defineHookPoint, type Veto } from "../kernel/hooks.ts";
+import type { AnswerWatch } from "./answer-watch.ts";
 import type { ConversationHandle, RunStatus } from "./conversation-types.ts";
 import type { ProviderRequest } from "./provider.ts";
 
@@ -61,6 +62,15 @@ export const contextBuilding = defineHookPoint<ContextValue, ContextValue>({
   name: "contextBuilding",
   combine: "chain",
   summary: "The messages of one model call; changes hold for this call and are not stored",
+});
+
+export interface AnswerStarting extends InConversation {
+  readonly watches: readonly AnswerWatch[];
+}
+export const answerStarting = defineHookPoint<AnswerStarting, AnswerStarting>({
+  name: "answerStarting",
+  combine: "chain",
+  summary: "The model is about to answer: add a watch that sees every delta and may cut the answer off",
 });
 
 export interface RequestValue extends InConversation {
@@ -276,6 +286,7 @@ export const agentHookPoints = [
   beforeAgentStart,
   contextBuilding,
   providerRequest,
+  answerStarting,
   toolObserve,
   toolRewrite,
   toolDecide,

@@ -5,6 +5,7 @@ import type { ToolCall } from "../../protocol/content.ts";
 import type { AgentMessage, AssistantMessage, DeveloperMessage, ToolResultMessage } from "../../protocol/message.ts";
 import { errorMessage, ProviderError } from "../kernel/errors.ts";
 import { emptyAnswer } from "./answer.ts";
+import type { Interruption } from "./answer-watch.ts";
 import { askModel, type ModelAnswer } from "./ask.ts";
 import type { RunOutcome, RunStatus } from "./conversation-types.ts";
 import { agentStart, notice, turnEnd, turnStart } from "./events.ts";
@@ -90,6 +91,7 @@ async function turn(run: Run, incoming: readonly AgentMessage[], guard: LoopGuar
   for (const message of incoming) add(run, message);
   const answer = signal.aborted ? abortedBeforehand(run) : await askUntilSaid(run, counts);
   tellAnswer(run, answer);
+  if (answer.interruption !== undefined) return interruptedTurn(run, answer.message, answer.interruption);
   const calls = answer.message.content.filter((block) => block.type === "toolCall");
   if (answer.outcome !== "done") return failedTurn(run, answer, calls, counts);
   counts.failures = 0;
@@ -108,6 +110,15 @@ async function turn(run: Run, incoming: readonly AgentMessage[], guard: LoopGuar
     };
   }
   return textTurn(run, answer, counts);
+}
+
+/** A watch cut the answer off. The run goes on, so this is no abort. */
+async function interruptedTurn(run: Run, message: AssistantMessage, interruption: Interruption): Promise<TurnResult> {
+  const { conversation, signal } = run;
+  if (!interruption.keep) conversation.dropFromContext(message);
+  await endTurn(run, message, [], true);
+  if (signal.aborted) return closingTurn(run);
+  return { kind: "next", messages: [...interruption.messages, ...conversation.inbox.takeSteering()] };
 }
 
 /** After an answer without calls: the output limit, then the queues, else the end. */

@@ -1,4 +1,5 @@
 // One answer of the model: drives the provider's stream, tells the host, and ends in exactly one final message. Never throws.
+import type { AssistantContent } from "../../protocol/content.ts";
 import type { AssistantMessage } from "../../protocol/message.ts";
 import type { Model } from "../../protocol/model.ts";
 import { errorMessage, ProviderError } from "../kernel/errors.ts";
@@ -18,6 +19,8 @@ export interface StreamPort {
   onDrain(listener: () => void): () => void;
   messageStart(message: AssistantMessage): void;
   messageUpdate(message: AssistantMessage, event: Record<string, unknown> & { type: string }): void;
+  /** Told of every step after the host; may abort `signal`. */
+  watch?: ((steps: readonly Step[], contentAt: (index: number) => AssistantContent | undefined) => void) | undefined;
 }
 
 export interface StreamResult {
@@ -48,7 +51,11 @@ export async function streamAnswer(port: StreamPort, open: () => AsyncIterable<P
   let end: ProviderEvent | undefined;
   let failure: ProviderError | undefined;
   try {
-    end = await consume(open(), port.signal, (event) => teller.tell(answer.apply(event)));
+    end = await consume(open(), port.signal, (event) => {
+      const steps = answer.apply(event);
+      teller.tell(steps);
+      port.watch?.(steps, (index) => answer.contentAt(index));
+    });
   } catch (error) {
     failure = ProviderError.is(error) ? error : new ProviderError(errorMessage(error), "fatal", { cause: error });
   }
