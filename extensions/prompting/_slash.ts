@@ -27,8 +27,11 @@ export async function runSlash(ctx: Context, match: SlashMatch): Promise<SlashOu
   const entry = ctx.registry.stack("slash command", match.definition.name).find((each) => each.definition === match.definition);
   const scope = entry?.scope ?? ctx.scope;
   const release = scope.lease();
+  // The command stays with the conversation it was given to: when that one is closed, its dialogs are cancelled (DESIGN §9).
+  const { conversation } = ctx;
+  const signal = AbortSignal.any([ctx.signal, conversation.signal]);
   try {
-    return await match.definition.run(slashContext(ctx.derive({ scope })), match.args);
+    return await match.definition.run(slashContext(ctx.derive({ scope, signal, locals: { conversation } })), match.args);
   } catch (error) {
     // A skill or a template that cannot be read is a failed prompt; what other built-ins refuse is said in words.
     if (match.definition.source === "skill" || match.definition.source === "file") throw error;
