@@ -1,0 +1,95 @@
+// Case 8: abort and steer around a running compaction, on the built daemon.
+import { describe, expect, it } from "vitest";
+import type { FakeReply, RecordedRequest } from "../support/fake-provider.ts";
+import { ask, ofId, prompt, sessionFiles, sessionLines, sleep, useProcesses, wait } from "./_support.ts";
+
+const use = useProcesses();
+const isSummary = (request: RecordedRequest) => JSON.stringify(request.body).includes("You write hand-over notes");
+
+async function start(summary: (request: RecordedRequest) => FakeReply | Promise<FakeReply>, config = "") {
+  const service = await use.service();
+  service.otherwise((request) =>
+    isSummary(request) ? summary(request) : { text: `said ${"x".repeat(400)}`, usage: { input: 900 } },
+  );
+  const daemon = use.start({
+    ...service.daemon,
+    files: { "config.yml": `retry:\n  baseDelayMs: 1\ncompaction:\n  keepRecentTokens: 40\n${config}` },
+  });
+  await wait(daemon, "ready");
+  return { service, daemon };
+}
+
+describe("case 8", () => {
+  it("A: abort, twice, ends the compaction and its connection; the prompt after it runs", async () => {
+    const { service, daemon } = await start(() => ({ text: "never", hold: new Promise(() => {}) }));
+    for (const text of ["one", "two", "three"]) await prompt(daemon, text);
+    const [file = ""] = sessionFiles(daemon.home);
+    const before = sessionLines(file);
+    const held = service.request(4);
+    daemon.send({ id: "c1", type: "compact" });
+    const summary = await held;
+    expect(await ask(daemon, "get_state")).toMatchObject({ isCompacting: true });
+    const after = daemon.frames.length;
+    for (const frame of [
+      { id: "a1", type: "abort" },
+      { id: "a2", type: "abort" },
+      { id: "p1", type: "prompt", message: "go on" },
+    ])
+      daemon.send(frame);
+    expect(await summary.closed).toBe(true);
+    await wait(daemon, "agent_end", after);
+    expect(ofId(daemon, "c1")).toMatchObject([
+      { success: false, code: "cancelled", error: expect.stringContaining("cancelled") },
+    ]);
+    for (const id of ["a1", "a2", "p1"]) expect(ofId(daemon, id)).toMatchObject([{ success: true }]);
+    expect(await ask(daemon, "get_state")).toMatchObject({ isCompacting: false, isStreaming: false });
+    const lines = sessionLines(file);
+    expect(lines.slice(0, before.length)).toEqual(before);
+    expect(lines.map((line) => line["type"])).not.toContain("compaction");
+  });
+
+  it("B: a steer in the same write as compact during a turn is delivered exactly once afterwards", async () => {
+    const { service, daemon } = await start(() => ({ text: "## Goal\nSummed up" }));
+    for (const text of ["one", "two", "three"]) await prompt(daemon, text);
+    service.script({ text: "slow one", chunk: 2, hold: new Promise(() => {}), holdAfter: 3 });
+    const began = daemon.frames.length;
+    await ask(daemon, "prompt", { message: "slow" });
+    await wait(daemon, "message_update", began);
+    daemon.send(
+      [
+        { id: "c2", type: "compact" },
+        { id: "s2", type: "steer", message: "keep me" },
+        { id: "g2", type: "get_state" },
+      ]
+        .map((frame) => JSON.stringify(frame))
+        .join("\n"),
+    );
+    const done = await wait(daemon, (frame) => frame["id"] === "c2" && frame.type === "response", began);
+    expect(done).toMatchObject({ success: true });
+    expect(ofId(daemon, "g2")).toMatchObject([{ data: { isCompacting: true } }]);
+    await wait(daemon, "agent_end", daemon.frames.indexOf(done));
+    const texts = sessionLines(sessionFiles(daemon.home)[0] ?? "").filter((line) => JSON.stringify(line).includes("keep me"));
+    expect(texts.filter((line) => (line["message"] as { role?: string } | undefined)?.role === "user")).toHaveLength(1);
+    expect(await ask(daemon, "get_state")).toMatchObject({ isCompacting: false, queuedMessageCount: 0 });
+    expect(service.requests.filter((request) => request.refusal !== undefined)).toEqual([]);
+  });
+
+  it("C: a summary that fails is tried a bounded number of times, shown once, and not again while nothing changes", async () => {
+    const idle = "  idleEnabled: true\n  idleTimeoutSeconds: 0.1\n  idleThresholdTokens: 100\n";
+    const { service, daemon } = await start(() => ({ failure: { status: 500, message: "Out of order" } }), idle);
+    await prompt(daemon, "one");
+    await prompt(daemon, "two");
+    await wait(daemon, (frame) => frame.type === "auto_compaction_end");
+    const failed = daemon.frames.filter((frame) => frame.type === "auto_compaction_end").length;
+    const tried = service.requests.filter(isSummary).length;
+    expect(tried).toBeLessThanOrEqual(3 * failed);
+    // A dozen of the idle times.
+    await sleep(1500);
+    expect(service.requests.filter(isSummary)).toHaveLength(tried);
+    expect(daemon.frames.filter((frame) => frame.type === "auto_compaction_end")).toHaveLength(failed);
+    expect(daemon.frames.find((frame) => frame.type === "auto_compaction_end")).toMatchObject({
+      errorMessage: expect.stringContaining("Out of order"),
+    });
+    expect(await ask(daemon, "get_state")).toMatchObject({ isCompacting: false, isStreaming: false });
+  });
+});

@@ -1,0 +1,98 @@
+// Case 27: keys, tokens and passwords stay where they came from. The rules are in docs/runtime.md, "Redaction".
+import { execFileSync } from "node:child_process";
+import { chmodSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { startFakeAnthropic } from "../support/fake-anthropic.ts";
+import { ask, PATIENCE_MS, prompt, request, useProcesses, wait } from "./_support.ts";
+
+const use = useProcesses();
+const CANARY = {
+  stored: "sk-live-CANARY1-0123456789",
+  environment: "sk-env-CANARY2-0123456789",
+  refresh: "refresh-CANARY3-0123456789",
+  proxy: "CANARY4-0123456789",
+  pasted: `ghp_CANARY5${"a1B2".repeat(6)}z`.padEnd(40, "Q").slice(0, 40),
+};
+
+// Commands get the proxy, because they need it, and what a command prints is shown while it runs (docs/runtime.md, "Redaction"):
+// the password in its address is the one exception, so it is left out of what is printed here.
+const ENV = "env | grep -vi _proxy";
+
+/** Files below a folder that hold a text, by name. */
+function filesWith(folder: string, text: string): string[] {
+  try {
+    return execFileSync("grep", ["-rlaF", "--", text, folder], { encoding: "utf8" }).trim().split("\n");
+  } catch {
+    return [];
+  }
+}
+
+describe("case 27", () => {
+  it("no secret of the daemon leaves its place; an export masks what looks like one", { timeout: 2 * PATIENCE_MS }, async () => {
+    const fake = await startFakeAnthropic();
+    use.later(() => fake.close());
+    const daemon = use.start({
+      model: "anthropic/claude-haiku-4-5",
+      args: ["--log-level", "debug"],
+      env: {
+        ANTHROPIC_BASE_URL: fake.url,
+        OPENAI_API_KEY: CANARY.environment,
+        HTTPS_PROXY: `http://u:${CANARY.proxy}@127.0.0.1:1/`,
+        NO_PROXY: "127.0.0.1",
+      },
+      files: {
+        "auth.json": JSON.stringify({
+          anthropic: { type: "api_key", key: CANARY.stored },
+          openrouter: { type: "oauth", access: "access-0123456789", refresh: CANARY.refresh, expires: 4_000_000_000_000 },
+        }),
+        "config.yml": "retry:\n  enabled: false\n",
+        "extensions/leaky.ts": `import { defineSlashCommand } from "mortise/extension";
+export default defineSlashCommand({ name: "leak", description: "Throws what it knows", run: () => {
+  throw new Error("environment: " + JSON.stringify(process.env));
+} });
+`,
+      },
+    });
+    chmodSync(`${daemon.home}/auth.json`, 0o600);
+    await wait(daemon, (frame) => frame.type === "available_commands_update");
+    fake.script(
+      {
+        toolCalls: [
+          { name: "bash", arguments: { command: ENV } },
+          { name: "read", arguments: { path: `${daemon.home}/auth.json` } },
+        ],
+      },
+      { text: "Looked" },
+    );
+    await prompt(daemon, `My token is ${CANARY.pasted}, mind it`);
+    await ask(daemon, "bash", { command: ENV });
+    fake.script({ failure: { status: 401, message: `Bad header: x-api-key: ${CANARY.stored}` } });
+    const refused = await prompt(daemon, "again");
+    expect(JSON.stringify(refused)).toContain("[redacted]");
+    await request(daemon, "set_model", { provider: "openai", modelId: "gpt-5.1" });
+    await request(daemon, "prompt", { message: "through the proxy" });
+    await wait(daemon, (frame) => frame.type === "agent_end" || (frame.type === "response" && frame["success"] === false));
+    await request(daemon, "prompt", { message: "/leak" });
+    await wait(daemon, "extension_error");
+    await ask(daemon, "set_session_name", { name: `About ${CANARY.pasted}` });
+    await ask(daemon, "get_state");
+    await ask(daemon, "get_session_stats");
+    const exported = await ask(daemon, "export_html", { outputPath: "out.html" });
+    expect(exported["path"]).toBe("out.html");
+    daemon.child.kill("SIGABRT");
+    await daemon.exited;
+
+    const output = daemon.stdout() + daemon.stderr();
+    const own: Record<string, string[]> = { stored: ["auth.json"], refresh: ["auth.json"], environment: [], proxy: [] };
+    for (const [name, allowed] of Object.entries(own)) {
+      const text = CANARY[name as keyof typeof CANARY];
+      expect(output.includes(text), `${name} in the output`).toBe(false);
+      const found = filesWith(daemon.home, text).map((file) => file.slice(daemon.home.length + 1));
+      expect(found, `${name} in files`).toEqual(allowed);
+    }
+    // The stored session keeps what was written; the export does not.
+    const [session] = filesWith(`${daemon.home}/sessions`, CANARY.pasted);
+    expect(session).toBeDefined();
+    expect(filesWith(daemon.cwd, CANARY.pasted)).toEqual([]);
+  });
+});
