@@ -13,6 +13,8 @@ const { start, later } = useProcesses();
 const dyingHost = fileURLToPath(new URL("./_dying-host.mjs", import.meta.url));
 /** Five seconds by the case; a busy machine gets more. */
 const END_LIMIT_MS = 20_000;
+/** A number of seconds nobody else sleeps; more digits tell commands apart. */
+const SECONDS = `600.${process.pid}`;
 
 const chatty = {
   "extensions/chatty.ts": `export default function () { setInterval(() => process.stderr.write("tick\\n"), 20); }`,
@@ -71,7 +73,7 @@ function untilLine(child: ChildProcess, fits: (line: string) => boolean): Promis
 it("ends with everything it started when the host is killed (case 6, kill)", async () => {
   const { home, cwd } = place("killed");
   const frames = [
-    { id: "b", type: "bash", command: "sleep 60601 & sleep 60602" },
+    { id: "b", type: "bash", command: `sleep ${SECONDS}1 & sleep ${SECONDS}2` },
     { id: "p", type: "prompt", message: endless },
   ];
   const host = spawn(
@@ -83,11 +85,14 @@ it("ends with everything it started when the host is killed (case 6, kill)", asy
   const pid = Number(await untilLine(host, (line) => /^\d+$/.test(line)));
   later(() => isAlive(pid) && process.kill(pid, "SIGKILL"));
   await untilLine(host, (line) => line === "streaming");
-  await eventually("both sleeps run", () => processesWith("sleep 6060").filter((line) => / sleep 6060/.test(line)).length >= 2);
+  await eventually(
+    "both sleeps run",
+    () => processesWith(`sleep ${SECONDS}`).filter((line) => / sleep 600\.\d+$/.test(line)).length >= 2,
+  );
   host.kill("SIGKILL");
   const killed = Date.now();
   expect(await cpuUntilEnd(pid)).toBeLessThan(0.5);
-  await eventually("the commands end", () => processesWith("sleep 6060").length === 0, END_LIMIT_MS);
+  await eventually("the commands end", () => processesWith(`sleep ${SECONDS}`).length === 0, END_LIMIT_MS);
   expect(Date.now() - killed).toBeLessThan(END_LIMIT_MS);
   const [file] = sessionFiles(home);
   expect(sessionLines(String(file)).length).toBeGreaterThan(1);
@@ -95,16 +100,16 @@ it("ends with everything it started when the host is killed (case 6, kill)", asy
 
 it("takes a lost stdout for the end, stops the turn and its children, and does not storm (case 6, stdout)", async () => {
   const daemon = start({ files: chatty });
-  daemon.send({ id: "b", type: "bash", command: "sleep 60603" });
+  daemon.send({ id: "b", type: "bash", command: `sleep ${SECONDS}3` });
   daemon.send({ id: "p", type: "prompt", message: endless });
   await wait(daemon, "message_update");
-  await eventually("the sleep runs", () => processesWith("sleep 60603").length > 0);
+  await eventually("the sleep runs", () => processesWith(`sleep ${SECONDS}3`).length > 0);
   const pid = daemon.child.pid ?? 0;
   const used = cpuUntilEnd(pid);
   daemon.child.stdout?.destroy();
   expect(await used).toBeLessThan(1);
   expect(await daemon.exited).toBe(1);
-  await eventually("the command ends", () => processesWith("sleep 60603").length === 0, END_LIMIT_MS);
+  await eventually("the command ends", () => processesWith(`sleep ${SECONDS}3`).length === 0, END_LIMIT_MS);
   const [file] = sessionFiles(daemon.home);
   expect(sessionLines(String(file)).length).toBeGreaterThan(1);
   // Errors about the dead pipe would have been written to stderr, which lives.

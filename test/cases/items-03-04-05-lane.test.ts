@@ -32,7 +32,7 @@ it("answers frames piped in right after the spawn, though an extension reads std
 
 it("answers get_state and abort_bash while bash runs; its own answer comes with its id (item 4)", async () => {
   const daemon = start();
-  daemon.send({ id: "b", type: "bash", command: "echo begun; sleep 60604" });
+  daemon.send({ id: "b", type: "bash", command: "echo begun; sleep 50" });
   daemon.send({ id: "s", type: "get_state" });
   await wait(daemon, (frame) => frame["id"] === "s", 0);
   expect(ofId(daemon, "b")).toEqual([]);
@@ -49,7 +49,7 @@ it("writes the answer of a running bash before an exit that an extension asked f
     pi.registerCommand("leave", { description: "Ends the daemon", handler: async (_args, ctx) => ctx.shutdown() });
   }`;
   const daemon = start({ files: { "extensions/leave.ts": leave } });
-  daemon.send({ id: "b", type: "bash", command: "echo before; sleep 60605" });
+  daemon.send({ id: "b", type: "bash", command: "echo before; sleep 50" });
   await request(daemon, "get_state");
   daemon.send({ id: "l", type: "prompt", message: "/leave" });
   expect(await daemon.exited).toBe(0);
@@ -57,3 +57,12 @@ it("writes the answer of a running bash before an exit that an extension asked f
   expect(ofId(daemon, "b")).toMatchObject([{ success: true, data: { cancelled: true } }]);
   expect(daemon.stdout().endsWith("\n")).toBe(true);
 });
+
+it("answers every one of sixty running commands at the end of input (item 4, case 5 A)", async () => {
+  const daemon = start();
+  const ids = Array.from({ length: 60 }, (_, index) => `b${index}`);
+  for (const id of ids) daemon.send({ id, type: "bash", command: "sleep 50" });
+  await ask(daemon, "get_state");
+  expect(await daemon.end()).toBe(0);
+  for (const id of ids) expect(ofId(daemon, id), id).toMatchObject([{ success: true, data: { cancelled: true } }]);
+}, 60_000);
