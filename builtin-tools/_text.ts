@@ -154,6 +154,32 @@ export function presentWindow(window: Window, shown: string): { text: string; tr
   return { text: `${body}\n${hint}`, truncation };
 }
 
+/** Several windows of one file, each under a line that names it, as many as fit in a result. */
+export async function presentRanges(
+  ranges: readonly { offset: number; limit: number }[],
+  source: (range: { offset: number; limit: number }) => Window | Promise<Window>,
+  shown: string,
+): Promise<{ text: string; truncation: Truncation | undefined }> {
+  const parts: string[] = [];
+  let room = MAX_BYTES;
+  for (const [index, range] of ranges.entries()) {
+    const window = await source(range);
+    const { first, lines, totalLines } = window;
+    const size = Buffer.byteLength(window.text);
+    if (size > room) {
+      const rest = ranges.slice(index).map(({ offset, limit }) => `${offset}+${limit}`);
+      parts.push(`[No room for more; continue with ${shown}:${rest.join(",")}]`);
+      break;
+    }
+    room -= size;
+    const body = window.text.replace(/\r?\n$/, "");
+    if (first > totalLines) parts.push(`[Line ${first}: the file has ${totalLines} ${totalLines === 1 ? "line" : "lines"}]`);
+    else parts.push(`[Lines ${first}-${first + lines - 1} of ${totalLines}]\n${body}`);
+    if (window.truncatedBy === "bytes") parts.push(`[Cut here: too long for a result]`);
+  }
+  return { text: parts.join("\n"), truncation: undefined };
+}
+
 const controls = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;
 
 /** Shows control characters as `\xNN`; CR of a CRLF line end is left out. Returns what was changed. */

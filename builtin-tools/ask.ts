@@ -31,6 +31,7 @@ export default defineTool<z.infer<typeof params>>({
     "Ask the user when a decision is theirs and cannot be found out. Give concrete options; mark the one you recommend. Do not ask for what you can look up.",
   promptSnippet: "Ask the user",
   params,
+  readOnly: true,
   concurrency: "exclusive",
   // 000_…: the ask tool is registered in rpc-ui and absent in rpc.
   available: (ctx) => ctx.mode === "rpc-ui" && ctx.hasUI && !ctx.isSubagent,

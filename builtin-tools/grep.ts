@@ -26,6 +26,7 @@ export default defineTool<Params>({
     "Search file contents with ripgrep. Gives path:line: text, sorted by path. Hidden files are searched, files ignored by .gitignore are not (unless a glob names them).",
   promptSnippet: "Search file contents",
   params,
+  readOnly: true,
   async run(ctx, args) {
     const { path, shown, stats } = await searchPath(ctx, args.path ?? ".", "grep");
     if (!stats.isDirectory() && !stats.isFile()) throw new ToolError(`Cannot search ${shown}: it is neither file nor directory`);

@@ -17,6 +17,7 @@ export default defineTool<z.infer<typeof params>>({
   description: "List a directory: names sorted, directories with a / at the end, hidden and ignored entries included.",
   promptSnippet: "List directories",
   params,
+  readOnly: true,
   async run(ctx, { path: argument = ".", limit = LIMIT, skip = 0 }) {
     const { path, shown, stats } = await searchPath(ctx, argument, "ls");
     if (!stats.isDirectory()) return textResult(shown);

@@ -12,16 +12,15 @@ import {
   Uris,
   z,
 } from "mortise/extension";
-import { fetchPage } from "./_fetch.ts";
 import { readImage } from "./_image.ts";
 import { notebookText } from "./_notebook.ts";
 import { assertReadable, openFile, statPath } from "./_open.ts";
 import { readablePage } from "./_page.ts";
 import { resolvePath, shownPath } from "./_path.ts";
 import { markSeen, versionOf } from "./_seen.ts";
-import { type Selection, splitSelector } from "./_selector.ts";
+import { type LineRange, type Selection, splitSelector } from "./_selector.ts";
 import { binaryType, imageType, utf16 } from "./_sniff.ts";
-import { presentWindow, readWindow, textWindow, visible, type Window } from "./_text.ts";
+import { presentRanges, presentWindow, readWindow, textWindow, visible, type Window } from "./_text.ts";
 import { directoryTree } from "./_tree.ts";
 
 const AllowPrivateAddresses = defineSetting({
@@ -35,7 +34,9 @@ const AllowPrivateAddresses = defineSetting({
 const MAX_WHOLE = 16 * 1024 * 1024;
 
 const params = z.object({
-  path: z.string().describe("File, directory or URL; may end in :N, :A-B, :A+COUNT (lines) or :raw"),
+  path: z
+    .string()
+    .describe("File, directory or URL; may end in :N, :A-B, :A+COUNT (lines), several of them with commas, or :raw"),
   offset: z.number().int().min(1).optional().describe("First line, from 1"),
   limit: z.number().int().min(1).optional().describe("Number of lines"),
 });
@@ -50,6 +51,7 @@ const read = defineTool<Params>({
   ].join("\n"),
   promptSnippet: "Read files, directories, images and web pages",
   params,
+  readOnly: true,
   async run(ctx, args) {
     const scheme = ctx.tryUse(Uris)?.schemeOf(args.path) ?? /^([a-z][a-z0-9+.-]+):\/\//i.exec(args.path)?.[1]?.toLowerCase();
     if (scheme === "http" || scheme === "https") return readWeb(ctx, args);
@@ -62,7 +64,15 @@ export default [read, AllowPrivateAddresses];
 
 async function readPath(ctx: ToolContext, args: Params): Promise<ToolResult> {
   const selection = await select(ctx.cwd, args);
-  const path = resolvePath(ctx.cwd, selection.path);
+  return readLocal(ctx, resolvePath(ctx.cwd, selection.path), selection);
+}
+
+async function readLocal(
+  ctx: ToolContext,
+  path: string,
+  selection: Selection,
+  notes: readonly string[] = [],
+): Promise<ToolResult> {
   const shown = shownPath(ctx.cwd, path);
   const stats = await statPath(path, shown);
   if (stats.isDirectory()) return textResult(await directoryTree(path, shown), { isDirectory: true, resolvedPath: path });
@@ -70,7 +80,7 @@ async function readPath(ctx: ToolContext, args: Params): Promise<ToolResult> {
   const version = await versionOf(path);
   const handle = await openFile(path, shown);
   try {
-    const result = await readFile(ctx, handle, { selection, path, shown });
+    const result = await readFile(ctx, handle, { selection, path, shown, notes });
     await markSeen(ctx, path, version);
     return result;
   } finally {
@@ -80,16 +90,22 @@ async function readPath(ctx: ToolContext, args: Params): Promise<ToolResult> {
 
 /** A file whose name looks like it ends in a selector wins over the selector. */
 async function select(cwd: string, args: Params): Promise<Selection> {
-  const whole: Selection = { path: args.path, offset: undefined, limit: undefined, raw: false };
   const split = splitSelector(args.path);
-  const selection = split.path === args.path || (await versionOf(resolvePath(cwd, args.path))) !== undefined ? whole : split;
-  return { ...selection, offset: args.offset ?? selection.offset, limit: args.limit ?? selection.limit };
+  const whole = split.path !== args.path && (await versionOf(resolvePath(cwd, args.path))) !== undefined;
+  return withOffset(whole ? { path: args.path, ranges: [], raw: false } : split, args);
+}
+
+/** `offset` and `limit` say more than a selector. */
+function withOffset(selection: Selection, { offset, limit }: Params): Selection {
+  if (offset === undefined && limit === undefined) return selection;
+  const [first] = selection.ranges;
+  return { ...selection, ranges: [{ offset: offset ?? first?.offset ?? 1, limit: limit ?? first?.limit }] };
 }
 
 async function readFile(
   ctx: ToolContext,
   handle: FileHandle,
-  file: { selection: Selection; path: string; shown: string },
+  file: { selection: Selection; path: string; shown: string; notes: readonly string[] },
 ): Promise<ToolResult> {
   const { selection, path, shown } = file;
   const head = Buffer.alloc(8192);
@@ -107,33 +123,35 @@ async function readFile(
     const { size } = await handle.stat();
     throw new ToolError(`Cannot read ${shown} as text: it is ${withArticle(binary)} of ${formatBytes(size)}`);
   }
-  const range = rangeOf(ctx, selection);
-  if (wide !== undefined || (path.endsWith(".ipynb") && !selection.raw)) {
-    const text = new TextDecoder(wide ?? "utf-8").decode(await readWhole(handle, shown));
-    const shownText = path.endsWith(".ipynb") && !selection.raw ? notebookText(text, shown) : text;
-    return present(textWindow(shownText, range), { ...file, notes: wide ? [`Decoded from ${wide}`] : [] });
-  }
-  return present(await readWindow(handle, range, ctx.signal), { ...file, notes: [] });
+  const notebook = path.endsWith(".ipynb") && !selection.raw;
+  if (wide === undefined && !notebook) return present(ctx, file, (range) => readWindow(handle, range, ctx.signal));
+  const text = new TextDecoder(wide ?? "utf-8").decode(await readWhole(handle, shown));
+  const shownText = notebook ? notebookText(text, shown) : text;
+  const notes = wide === undefined ? file.notes : [...file.notes, `Decoded from ${wide}`];
+  return present(ctx, { ...file, notes }, (range) => textWindow(shownText, range));
 }
 
 async function readVirtual(ctx: ToolContext, args: Params): Promise<ToolResult> {
   const uris = ctx.tryUse(Uris);
   if (uris === undefined) throw new ToolError(`Cannot read "${args.path}": no URL schemes are registered`);
-  const { content, contentType, notes } = await uris.read(args.path, ctx);
-  const range = rangeOf(ctx, args);
-  if (content === "") return textResult("", { url: args.path, contentType, notes: [...(notes ?? [])] });
-  const selection: Selection = { path: args.path, offset: args.offset, limit: args.limit, raw: true };
-  return present(textWindow(content, range), {
-    selection,
-    shown: args.path,
-    notes: notes ?? [],
-    details: { url: args.path, contentType },
-  });
+  // The host gets the URL as the model wrote it (DESIGN §9); our own artifacts take a selector like files.
+  const split = withOffset(
+    /^artifact:/i.test(args.path) ? splitSelector(args.path) : { path: args.path, ranges: [], raw: false },
+    args,
+  );
+  const { content, file, contentType, notes = [] } = await uris.read(split.path, ctx);
+  if (file !== undefined) return readLocal(ctx, file, split, notes);
+  if (content === "") return textResult("", { url: args.path, contentType, notes: [...notes] });
+  const selection: Selection = { ...split, raw: true };
+  return present(ctx, { selection, shown: args.path, notes, details: { url: args.path, contentType } }, (range) =>
+    textWindow(content, range),
+  );
 }
 
 async function readWeb(ctx: ToolContext, args: Params): Promise<ToolResult> {
-  const split = splitSelector(args.path);
-  const selection: Selection = { ...split, offset: args.offset ?? split.offset, limit: args.limit ?? split.limit };
+  const selection = withOffset(splitSelector(args.path), args);
+  // Node's HTTP stack comes with the first page that is read.
+  const { fetchPage } = await import("./_fetch.ts");
   const page = await fetchPage(selection.path, { signal: ctx.signal, allowPrivate: ctx.setting(AllowPrivateAddresses) });
   const image = imageType(page.body);
   const { url, finalUrl, contentType } = page;
@@ -143,11 +161,7 @@ async function readWeb(ctx: ToolContext, args: Params): Promise<ToolResult> {
   }
   const { text, notes } = await readablePage(page, selection.raw);
   const moved = finalUrl === url ? [] : [`Redirected to ${finalUrl}`];
-  return present(textWindow(text, rangeOf(ctx, selection)), { selection, shown: url, notes: [...moved, ...notes], details });
-}
-
-function rangeOf(ctx: ToolContext, selection: { offset?: number | undefined; limit?: number | undefined }) {
-  return { offset: selection.offset ?? 1, limit: selection.limit ?? ctx.setting(ReadDefaultLimit) };
+  return present(ctx, { selection, shown: url, notes: [...moved, ...notes], details }, (range) => textWindow(text, range));
 }
 
 async function readWhole(handle: FileHandle, shown: string): Promise<Buffer> {
@@ -158,11 +172,27 @@ async function readWhole(handle: FileHandle, shown: string): Promise<Buffer> {
   return bytes.subarray(0, bytesRead);
 }
 
-function present(
-  window: Window,
-  file: { selection: Selection; path?: string; shown: string; notes: readonly string[]; details?: Record<string, unknown> },
-): ToolResult {
-  const { text, truncation } = presentWindow(window, file.shown);
+interface Shown {
+  readonly selection: Selection;
+  readonly path?: string;
+  readonly shown: string;
+  readonly notes: readonly string[];
+  readonly details?: Record<string, unknown>;
+}
+
+type Source = (range: { offset: number; limit: number }) => Window | Promise<Window>;
+
+async function present(ctx: ToolContext, file: Shown, source: Source): Promise<ToolResult> {
+  const { ranges } = file.selection;
+  const limit = ctx.setting(ReadDefaultLimit);
+  const filled = (ranges.length > 0 ? ranges : [{ offset: 1, limit }]).map((range: LineRange) => ({
+    ...range,
+    limit: range.limit ?? limit,
+  }));
+  const { text, truncation } =
+    filled.length > 1
+      ? await presentRanges(filled, source, file.shown)
+      : presentWindow(await source(filled[0] ?? { offset: 1, limit }), file.shown);
   const shown = file.selection.raw ? { text, notes: [] } : visible(text);
   const notes = [...file.notes, ...shown.notes];
   const tail = notes.length > 0 ? `${shown.text.endsWith("\n") ? "" : "\n"}\n[${notes.join("; ")}]` : "";

@@ -34,6 +34,7 @@ export default defineTool<Params>({
   ].join("\n"),
   promptSnippet: "Keep a plan of several steps",
   params,
+  readOnly: true,
   concurrency: "exclusive",
   available: (ctx) => !ctx.isSubagent && ctx.setting<boolean | undefined>("todo.enabled") !== false,
   run(ctx, args) {

@@ -23,6 +23,7 @@ const webSearch = defineTool<z.infer<typeof params>>({
   description: "Search the web. Gives titles, addresses and extracts; open pages with read.",
   promptSnippet: "Search the web",
   params,
+  readOnly: true,
   available: ({ context }) => context !== undefined && ready(context).length > 0,
   async run(ctx, { query, recency, limit = LIMIT }) {
     const [provider] = ready(ctx);

@@ -207,7 +207,9 @@ export class Answer {
   #endCall(event: { index: number; arguments?: Record<string, unknown> | undefined }): Step[] {
     const found = this.#find(event.index);
     if (found?.block.type !== "toolCall") return [];
-    const args = event.arguments ?? parseArguments(found.block.json);
+    const parsed = event.arguments ?? parseArguments(found.block.json);
+    // Half of a surrogate pair (`\\ud83d` alone) is valid JSON, and refused by strict readers of frames, files and requests.
+    const args = parsed && (wellFormed(parsed) as Record<string, unknown>);
     found.block.state = args === undefined ? "invalid" : "complete";
     if (args !== undefined) found.block.args = args;
     return [{ kind: "end", type: "toolcall_end", index: found.index }];
@@ -252,6 +254,20 @@ function parseArguments(json: string): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The same value when all its strings are whole; else a copy with U+FFFD for halves of characters. */
+function wellFormed(value: unknown): unknown {
+  if (typeof value === "string") return value.isWellFormed() ? value : value.toWellFormed();
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    const mapped = value.map(wellFormed);
+    return mapped.some((each, index) => each !== value[index]) ? mapped : value;
+  }
+  const entries = Object.entries(value);
+  const mapped = entries.map(([key, inner]) => [key.toWellFormed(), wellFormed(inner)] as const);
+  const changed = mapped.some(([key, inner], index) => key !== entries[index]?.[0] || inner !== entries[index]?.[1]);
+  return changed ? Object.fromEntries(mapped) : value;
 }
 
 function toContent(block: Block): AssistantContent {

@@ -5,6 +5,8 @@ import { createToken } from "../kernel/services.ts";
 
 export interface UriReadResult {
   content: string;
+  /** A file that holds the content when it is too large for memory; `content` is empty then. */
+  file?: string | undefined;
   contentType: string;
   notes?: readonly string[] | undefined;
   /** The content may be cached within a turn. */

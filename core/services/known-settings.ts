@@ -191,7 +191,7 @@ export const InterruptMode = defineSetting({
 
 // Tools
 
-export const ToolsApprovalMode = defineSetting({
+export const ToolsApprovalMode = defineSetting<"plan" | "ask" | "auto-edit" | "yolo">({
   name: "tools.approvalMode",
   schema: z.enum(["plan", "ask", "auto-edit", "yolo"]),
   default: "yolo",
@@ -201,10 +201,29 @@ export const ToolsApprovalMode = defineSetting({
 
 export const ToolsApproval = defineSetting<Record<string, "allow" | "deny" | "prompt">>({
   name: "tools.approval",
-  schema: z.record(z.string(), z.enum(["allow", "deny", "prompt"])),
+  schema: z.record(
+    z.string(),
+    z.enum(["allow", "deny", "prompt", "ask"]).transform((verdict) => (verdict === "ask" ? "prompt" : verdict)),
+  ),
   default: {},
   trustedOnly: true,
-  summary: "Per tool: allow, deny or prompt, whatever the mode says",
+  summary: "Per tool, or tool with a pattern such as bash(git status*) or write(src/**): allow, deny or prompt (also ask)",
+});
+
+export const ToolsSandbox = defineSetting<"off" | "read-only" | "workspace-write">({
+  name: "tools.sandbox",
+  schema: z.enum(["off", "read-only", "workspace-write"]),
+  default: "off",
+  trustedOnly: true,
+  summary: "What the model's shell commands may write: everything, nothing, or the working directory; needs bubblewrap",
+});
+
+export const ToolsSandboxNetwork = defineSetting({
+  name: "tools.sandboxNetwork",
+  schema: z.boolean(),
+  default: false,
+  trustedOnly: true,
+  summary: "Whether sandboxed commands reach the network",
 });
 
 export const AskTimeout = defineSetting({
@@ -287,6 +306,8 @@ export const knownSettings: readonly SettingDefinition[] = [
   InterruptMode,
   ToolsApprovalMode,
   ToolsApproval,
+  ToolsSandbox,
+  ToolsSandboxNetwork,
   AskTimeout,
   ReadDefaultLimit,
   ImagesAutoResize,

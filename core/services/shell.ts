@@ -9,6 +9,13 @@ export interface ShellRun {
   /** 0 or undefined: no limit. */
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
+  /**
+   * How long, in ms, an aborted run may take to end before its result is given with the output so far; ending the tree goes on
+   * behind it. Undefined: the result waits until nothing is left.
+   */
+  abortGraceMs?: number | undefined;
+  /** Program and arguments that run the shell, e.g. a sandbox; the shell's own command line is appended. */
+  wrap?: readonly string[] | undefined;
   /** A terminal instead of pipes; falls back to pipes with a note when node-pty is missing. */
   pty?: boolean | undefined;
   /** Where the full output goes once it exceeds the tail kept in memory; undefined keeps only the tail. */

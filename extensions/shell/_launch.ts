@@ -25,6 +25,8 @@ export interface LaunchRequest {
   cwd: string;
   env: Readonly<Record<string, string>>;
   pty: boolean;
+  /** Program and arguments in front of the shell's. */
+  wrap?: readonly string[] | undefined;
 }
 
 // `read` takes the whole command up to a NUL; `exec 2>&1` keeps the order of both streams.
@@ -96,7 +98,8 @@ export class Launcher {
     const opened = request.pty ? openTerminal() : undefined;
     const terminal = typeof opened === "object" ? opened : undefined;
     const bash = this.#findBash(request.env["PATH"]);
-    const child = spawn(bash, ["--norc", "--noprofile", "-c", waitForScript], {
+    const [program = bash, ...args] = [...(request.wrap ?? []), bash, "--norc", "--noprofile", "-c", waitForScript];
+    const child = spawn(program, args, {
       cwd: request.cwd,
       env: { ...request.env, [MARKER]: marker },
       // detached: own session, hence own process group and no controlling terminal.
@@ -110,7 +113,7 @@ export class Launcher {
     if (child.pid === undefined || output === null || script === null || script === undefined || !("end" in script)) {
       terminal?.release();
       terminal?.output.destroy();
-      throw new ToolError(`Cannot start ${bash} in "${request.cwd}": is bash installed and the directory readable?`);
+      throw new ToolError(`Cannot start ${program} in "${request.cwd}": is it installed and the directory readable?`);
     }
     script.on("error", () => {});
     output.on("error", () => {});
@@ -148,7 +151,7 @@ function discard(prepared: Prepared): void {
 
 function keyOf(request: LaunchRequest): string {
   const { dev, ino } = statSync(request.cwd);
-  return `${dev}:${ino}:${request.cwd}:${JSON.stringify(request.env)}`;
+  return `${dev}:${ino}:${request.cwd}:${JSON.stringify([request.wrap, request.env])}`;
 }
 
 function isExecutable(file: string): boolean {

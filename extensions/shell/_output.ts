@@ -44,6 +44,11 @@ export class OutputCollector {
     return this.#totalBytes;
   }
 
+  /** The file with all of it, once there is one. */
+  get path(): string | undefined {
+    return this.#file?.path;
+  }
+
   push(chunk: Buffer): void {
     this.#totalBytes += chunk.length;
     this.#append(this.#reducer.push(this.#decoder.decode(chunk, { stream: true })));
@@ -119,6 +124,10 @@ class OutputFile {
     this.#path = path;
     this.#onPressure = onPressure;
     this.#note = note;
+  }
+
+  get path(): string | undefined {
+    return this.#file;
   }
 
   push(chunk: Buffer, exceeded: boolean): void {

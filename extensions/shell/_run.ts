@@ -17,6 +17,8 @@ const KILL_GRACE_MS = 2000;
 /** A command in flight. */
 export interface Running {
   readonly result: Promise<ShellResult>;
+  /** Resolves when the tree has ended or was left running; the result of an aborted run may come before. */
+  readonly over: Promise<unknown>;
   /** Ends the tree; the result then says `cancelled`. */
   cancel(graceMs?: number): Promise<void>;
 }
@@ -33,7 +35,12 @@ export interface RunOptions {
 export function start(run: ShellRun, options: RunOptions): Running {
   const prepared = options.launcher.take(options.request);
   const flight = new Flight(run, prepared, options);
-  return { result: flight.result(), cancel: (graceMs) => flight.kill("cancelled", graceMs) };
+  const complete = flight.complete();
+  return {
+    result: run.abortGraceMs === undefined ? complete : flight.orShortAfterAbort(complete, run.abortGraceMs),
+    over: complete,
+    cancel: (graceMs) => flight.kill("cancelled", graceMs),
+  };
 }
 
 class Flight {
@@ -67,7 +74,32 @@ class Flight {
       });
   }
 
-  async result(): Promise<ShellResult> {
+  /** The result, or after an abort, when ending the tree takes longer, what is known by then. */
+  orShortAfterAbort(complete: Promise<ShellResult>, graceMs: number): Promise<ShellResult> {
+    const { signal } = this.#run;
+    if (signal === undefined) return complete;
+    return new Promise((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined;
+      const onAbort = () => {
+        timer = setTimeout(() => resolve(this.#soFar()), graceMs);
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      if (signal.aborted) onAbort();
+      complete.then(resolve, reject).finally(() => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", onAbort);
+      });
+    });
+  }
+
+  #soFar(): ShellResult {
+    const { notes } = this.#prepared;
+    const workingDir = this.#options.request.cwd;
+    const fullOutputPath = this.#collector.path;
+    return { ...this.#collector.snapshot(), cancelled: true, timedOut: false, fullOutputPath, workingDir, notes };
+  }
+
+  async complete(): Promise<ShellResult> {
     const { signal, timeoutMs } = this.#run;
     const onAbort = () => void this.kill("cancelled");
     signal?.addEventListener("abort", onAbort, { once: true });
@@ -196,9 +228,9 @@ class Flight {
 
   /** Lets children live on and says so. Their further output is read and dropped, so that they neither block nor break. */
   async #leave(): Promise<string[]> {
-    const { output, pid, marker } = this.#prepared;
+    const { output, pid } = this.#prepared;
     if (this.#ended && !groupExists(pid)) return [];
-    const left = await processTree(pid, marker);
+    const left = await this.#leftovers();
     if (left.length === 0) {
       this.#close();
       return [];
@@ -206,12 +238,25 @@ class Flight {
     hold(this.#prepared, false);
     output.resume();
     this.#options.onLeftover(this.#prepared);
-    const shown = await Promise.all(
-      left.slice(0, 5).map(async (info) => `${info.pid} (${(await commandLine(info.pid)) || "ended meanwhile"})`),
-    );
+    const shown = left.slice(0, 5).map(({ pid: child, line }) => `${child} (${line})`);
     const more = left.length > 5 ? ` and ${left.length - 5} more` : "";
     const subject = left.length === 1 ? "1 process is" : `${left.length} processes are`;
     return [`${subject} still running in the background and will be ended with the daemon: ${shown.join(", ")}${more}`];
+  }
+
+  /** What lives on, by its command line; a process without one is just ending. */
+  async #leftovers(): Promise<{ pid: number; line: string }[]> {
+    const { pid, marker } = this.#prepared;
+    const deadline = performance.now() + DRAIN_MS;
+    for (;;) {
+      const found = await Promise.all(
+        (await processTree(pid, marker)).map(async (info) => ({ pid: info.pid, line: await commandLine(info.pid) })),
+      );
+      const left = found.filter(({ line }) => line !== "");
+      // A sandbox with its own process namespace takes its children along, a moment after the shell.
+      if (left.length === 0 || this.#run.wrap === undefined || performance.now() > deadline) return left;
+      await pause(10);
+    }
   }
 
   #close(): void {

@@ -42,7 +42,8 @@ class BashShell implements Shell {
 
   async run(run: ShellRun): Promise<ShellResult> {
     if (run.command.includes("\0")) throw new ToolError("Cannot run the command: it holds a NUL character");
-    const request: LaunchRequest = { cwd: this.#directory(run), env: this.#environment(run.env), pty: run.pty ?? false };
+    const { wrap, pty = false } = run;
+    const request: LaunchRequest = { cwd: this.#directory(run), env: this.#environment(run.env), pty, wrap };
     if (run.signal?.aborted) return notRun(request.cwd);
     const running = start(run, {
       launcher: this.#launcher,
@@ -56,7 +57,10 @@ class BashShell implements Shell {
       if (run.session !== undefined) this.#directories.set(run.session, { base: run.cwd, current: result.workingDir });
       return result;
     } finally {
-      this.#running.delete(running);
+      running.over.then(
+        () => this.#running.delete(running),
+        () => this.#running.delete(running),
+      );
       const next = { ...request, cwd: run.session === undefined ? request.cwd : this.#directory(run, request.cwd) };
       setImmediate(() => this.#launcher.prepare(next));
     }

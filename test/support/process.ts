@@ -110,7 +110,8 @@ class Running implements DaemonProcess {
     child.stdin?.on("error", () => {});
     this.exited = new Promise((resolve) => {
       child.once("close", (code, signal) => {
-        splitter.end();
+        // A killed daemon may leave a line unfinished.
+        if (signal !== "SIGKILL") splitter.end();
         resolve(code ?? signal);
         for (const wake of [...this.#waiting]) wake();
       });

@@ -87,7 +87,8 @@ describe.each(["rpc", "rpc-ui"] as const)("bash tool in %s", (mode) => {
     const result = await running;
     expect(result).toMatchObject({ isError: true, details: { cancelled: true } });
     expect(textOf(result)).toBe("started\n\n[Command aborted]");
-    expect(living("sleep 90")).toEqual([]);
+    // The result comes at once, the kill goes on behind it.
+    await until(() => living("sleep 90").length === 0);
   });
 
   test("case 12 C: a time-out keeps the output and ends the tree", async () => {
@@ -121,7 +122,7 @@ describe.each(["rpc", "rpc-ui"] as const)("bash tool in %s", (mode) => {
     const text = textOf(result);
     expect(Buffer.byteLength(text)).toBeLessThan(52_000);
     expect(text).toContain("\n3000000\n");
-    const path = /Full output: (.*)\]/.exec(text)?.[1] ?? "";
+    const path = /Full output: ([^,\]]+)/.exec(text)?.[1] ?? "";
     expect(result.details).toMatchObject({ fullOutputPath: path, truncation: { totalLines: 3_000_000 } });
     const full = readFileSync(path, "utf8").replaceAll("\r\n", "\n");
     expect(full.length).toBe(22_888_896);
