@@ -754,7 +754,8 @@ export interface CommandMap {
   /** Switches stdout to protocol v2: frames over 1 MiB come as uninterrupted `rpc_chunk` sequences. */
   negotiate_protocol: {
     params: {
-      protocolVersion: unknown;
+      /** 2 */
+      protocolVersion?: unknown;
     };
     result: {
       protocolVersion: 2;
@@ -1157,6 +1158,22 @@ export interface EventMap {
     toolName: string;
     args: Record<string, unknown>;
     partialResult: ToolResult;
+  };
+  /** Rules matched what the model was saying: its answer was cut off, or it is told about them after the turn or the call */
+  ttsr_triggered: {
+    rules: Array<{
+      name: string;
+      /** Absolute path of its file */
+      path: string;
+      content: string;
+      globs?: Array<string>;
+      alwaysApply?: boolean;
+      description?: string;
+      /** Regular expressions */
+      condition?: Array<string>;
+      scope?: Array<string>;
+      interruptMode?: "always" | "prose-only" | "tool-only" | "never";
+    }>;
   };
   /** A turn is over; `toolResults` stand in call order */
   turn_end: {

@@ -1,0 +1,3 @@
+import { Told, Turns } from "./_state.ts";
+
+export default [Told, Turns];
