@@ -25,6 +25,7 @@ export interface ContextHost {
   reportError(owner: string, event: string, error: unknown): void;
   requestShutdown(): void;
   failLate(invocation: Invocation, error: unknown): void;
+  track(work: Promise<unknown>): void;
   /** Whether what a context shows reaches the host; undefined means that it does. */
   uiGate(ctx: Context): UiGate | undefined;
   /** Told of every context that is made; higher layers hang their getters on the prototype. */
@@ -129,6 +130,9 @@ export function createContextFactory(host: ContextHost): (parts: { scope: Scope 
     failLate(error: unknown): void {
       const invocation = this.parts.invocation ?? currentCall()?.invocation;
       if (invocation !== undefined) host.failLate(invocation, error);
+    }
+    track(work: Promise<unknown>): void {
+      host.track(work);
     }
     shutdown(): void {
       host.requestShutdown();

@@ -100,6 +100,8 @@ export interface Context {
   pinHooks(points: readonly HookPoint<never, unknown>[]): PinnedHooks;
   /** Sends a failure with the id and command of the request at hand after it was acknowledged. */
   failLate(error: unknown): void;
+  /** Work of an acknowledged command that goes on: the end of input waits for it as for the command itself. */
+  track(work: Promise<unknown>): void;
   /** What higher layers attached to this context (the conversation of the call). */
   readonly locals: Readonly<ContextLocals>;
   /** Adds contributions at run time, owned by this generation. Returns their removal. */

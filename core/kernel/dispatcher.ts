@@ -67,6 +67,17 @@ export class Dispatcher {
     return this.#queue.length - this.#head + this.#running.size;
   }
 
+  /** Work that goes on behind an acknowledged command; the end of input waits for it as for a command. */
+  track(work: Promise<unknown>): void {
+    const done: Promise<void> = work
+      .then(
+        () => {},
+        () => {},
+      )
+      .finally(() => this.#running.delete(done));
+    this.#running.add(done);
+  }
+
   /** Resolves when everything read so far is answered, or after `limitMs` without one more answer. */
   async whenSettled(limitMs: number): Promise<void> {
     while (this.outstanding > 0) {

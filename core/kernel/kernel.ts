@@ -126,6 +126,7 @@ export class Kernel {
       reportError: (owner, event, error) => this.reportError({ owner, event, error }),
       requestShutdown: () => this.requestShutdown(),
       failLate: (invocation, error) => this.failLate(invocation, error),
+      track: (work) => this.dispatcher.track(work),
       uiGate: (ctx) => this.uiGate(ctx),
       extensions: this.contextExtensions,
     });

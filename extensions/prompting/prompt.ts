@@ -34,10 +34,11 @@ type Delivery = "steer" | "followUp" | undefined;
 function slash(ctx: Context, match: SlashMatch, images: ImageContent[] | undefined, delivery: Delivery): Acknowledgement {
   if (!isConcurrent(match)) return finish(ctx, match, images, delivery) as Acknowledgement;
   // Acknowledged first: what the command sends comes after the response.
-  queueMicrotask(async () => {
+  const run = async () => {
     const data = await finish(ctx, match, images, delivery);
     if (data?.agentInvoked === false) sendResult(ctx, data);
-  });
+  };
+  ctx.track(Promise.resolve().then(run));
   return undefined as never;
 }
 

@@ -8,7 +8,7 @@ export default defineCommand({
   concurrency: "serial",
   sealed: true,
   source: "002",
-  params: z.object({ protocolVersion: z.unknown() }),
+  params: z.object({ protocolVersion: z.unknown().optional().describe("2") }),
   result: z.object({ protocolVersion: z.literal(2) }),
   example: {
     params: { protocolVersion: 2 },

@@ -1,4 +1,12 @@
-import { Conversations, defineCommand, SlashCommands, sessionBeforeBranch, sessionBranched, z } from "mortise/extension";
+import {
+  CommandError,
+  Conversations,
+  defineCommand,
+  SlashCommands,
+  sessionBeforeBranch,
+  sessionBranched,
+  z,
+} from "mortise/extension";
 
 export default defineCommand({
   name: "branch",
