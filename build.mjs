@@ -128,6 +128,7 @@ if (esbuild === undefined) {
       protocol: "protocol/protocol.ts",
       extension: "core/extension.ts",
       testing: "core/testing.ts",
+      "isolate-child": "core/isolate-child.ts",
     },
     outdir,
     bundle: true,

@@ -11,6 +11,7 @@ import { dialogWithheld, sessionSwitched } from "./agent/hook-points.ts";
 import type { SettingDefinition } from "./agent/settings.ts";
 import { coreFrames } from "./frames.ts";
 import { createHostContributions } from "./host-contributions.ts";
+import { createIsolation } from "./isolate.ts";
 import { currentCall } from "./kernel/attribution.ts";
 import type { Context, Logger } from "./kernel/context.ts";
 import type { AnyDefinition } from "./kernel/definition.ts";
@@ -266,6 +267,14 @@ export class Daemon {
         roots: this.#roots(),
         virtualModules: () => this.#virtualModules(),
         adaptFactory: (factory, info) => dialectOf(this.#dialects(), info).adapt((api) => factory(api) as unknown, info),
+        isolate: createIsolation({
+          kernel,
+          home: this.#options.home,
+          env: this.#options.env,
+          cwd: this.#options.options.cwd,
+          settingsReady: () => this.loader.builtinsLive,
+          conversation: (id) => this.conversations.get(id),
+        }),
         cacheDir: join(this.#options.home, "cache"),
         dev: this.#options.options.dev,
         // From sources every built-in is transformed first; without all of them there is no daemon to speak of.

@@ -1,13 +1,14 @@
 // One version of one unit: evaluated, set up and checked, not yet live. Nothing here touches the registry; a failure leaves no
 // trace but its error.
-import type { AnyDefinition } from "../kernel/definition.ts";
+import type { AnyDefinition, ExtensionDefinition } from "../kernel/definition.ts";
 import { define } from "../kernel/definition.ts";
 import { ExtensionError, errorMessage } from "../kernel/errors.ts";
 import { type Owner, Scope } from "../kernel/scope.ts";
 import type { UnitSource } from "./discover.ts";
-import { Evaluation } from "./evaluate.ts";
+import { Evaluation, HeldFileError } from "./evaluate.ts";
 import { createOwnedGlobals } from "./globals.ts";
 import type { AdaptFactory, LoaderHost, LoadTimings } from "./host.ts";
+import { ownFiles } from "./isolate/own-files.ts";
 import { type HotState, type RetireReason, StagedSetup } from "./setup-scope.ts";
 import type { Transformer } from "./transform.ts";
 import { readDefault, type UnitContents, validate } from "./validate.ts";
@@ -27,9 +28,21 @@ export interface GenerationParts {
   transformer: Transformer;
   virtualModules: VirtualModules;
   adaptFactory?: AdaptFactory | undefined;
+  /** Decides whether a unit runs in a process of its own. */
+  isolate?: ((source: UnitSource, owner: Owner) => Promise<IsolatedUnit | undefined>) | undefined;
   loadLimitMs: number;
   setupLimitMs: number;
   mayRead?: ((realPath: string) => boolean) | undefined;
+}
+
+/** What is known of the files behind a generation. */
+export type EvaluatedFiles = Pick<Evaluation, "files" | "missing" | "links" | "specifiers" | "timings" | "idleMs">;
+
+/** A unit whose code runs in a process of its own, and what stands for it here. */
+export interface IsolatedUnit {
+  readonly extension: ExtensionDefinition;
+  /** Filled by the extension's set-up. */
+  readonly evaluation: EvaluatedFiles;
 }
 
 /** How a unit receives the state of the generation before (`export const hot`). */
@@ -51,7 +64,7 @@ export class Generation {
   readonly #contents: UnitContents = { contributes: [], setups: [] };
   readonly #hot: HotState = { data: undefined, version: undefined };
   readonly #setup: StagedSetup;
-  #evaluation: Evaluation | undefined;
+  #evaluation: EvaluatedFiles | undefined;
   #hotExport: HotExport = {};
   /** Schemas of built-ins are checked by their tests, not at every start. */
   #checkSchemas = true;
@@ -72,7 +85,7 @@ export class Generation {
   }
 
   /** Files, missing candidates and links, for watching; undefined for a compiled built-in. */
-  get evaluation(): Evaluation | undefined {
+  get evaluation(): EvaluatedFiles | undefined {
     return this.#evaluation;
   }
 
@@ -119,6 +132,7 @@ export class Generation {
       this.#permit(source.permissions);
       if (source.problem !== undefined) throw new Error(source.problem);
       if (source.entries.length === 0) throw new Error(`${source.path} names no modules; add one or correct package.json`);
+      if (await this.#isolate(source)) return;
       const run = host.runAs(this.scope, () => this.#runEntries(source, evaluation));
       // Waiting for the worker, which units share, is not the unit's fault.
       const spent = () => evaluation.idleMs;
@@ -135,6 +149,18 @@ export class Generation {
       this.timings.resolve = evaluation.timings.resolve;
       this.timings.transpile = evaluation.timings.transpile;
     }
+  }
+
+  /** True when the unit runs in a process of its own: its set-up starts that. */
+  async #isolate(source: UnitSource): Promise<boolean> {
+    const { isolate, mayRead } = this.#parts;
+    const isolated = await isolate?.(source, this.scope.owner);
+    if (isolated === undefined) return false;
+    const held = mayRead && ownFiles(source).find((path) => !mayRead(path));
+    if (held !== undefined) throw new HeldFileError(held);
+    this.#evaluation = isolated.evaluation;
+    this.#contents.setups.push(isolated.extension);
+    return true;
   }
 
   async #runEntries(source: UnitSource, evaluation: Evaluation): Promise<void> {

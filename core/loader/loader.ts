@@ -8,7 +8,7 @@ import { type Activation, Activator, type Ready } from "./activator.ts";
 import { describe, discover, type UnitSource } from "./discover.ts";
 import { HeldFileError } from "./evaluate.ts";
 import { fingerprint, realPath } from "./files.ts";
-import { Generation, LOAD_LIMIT_MS, SETUP_LIMIT_MS } from "./generation.ts";
+import { Generation, type GenerationParts, LOAD_LIMIT_MS, SETUP_LIMIT_MS } from "./generation.ts";
 import type { AdaptFactory, BuiltinUnit, LoaderHost, ReloadReport, Root, UnitInfo } from "./host.ts";
 import { StartBatch, type Turn } from "./start-batch.ts";
 import { Transformer } from "./transform.ts";
@@ -24,6 +24,8 @@ export interface LoaderOptions {
   /** Specifier → namespace, or a function that gives it at the first import. Asked once, before the first evaluation. */
   virtualModules(): Promise<Record<string, unknown>>;
   adaptFactory?: AdaptFactory | undefined;
+  /** Decides whether a unit runs in a process of its own. */
+  isolate?: GenerationParts["isolate"];
   /** For transformed modules; `$MORTISE_HOME/cache`. None is kept when absent. */
   cacheDir?: string | undefined;
   /** The transform worker, when it does not lie beside this module (in a bundle). */
@@ -497,13 +499,14 @@ export class Loader {
   }
 
   #generation(unit: Unit, virtualModules: VirtualModules): Generation {
-    const { adaptFactory, loadLimitMs = LOAD_LIMIT_MS, setupLimitMs = SETUP_LIMIT_MS } = this.#options;
+    const { adaptFactory, isolate, loadLimitMs = LOAD_LIMIT_MS, setupLimitMs = SETUP_LIMIT_MS } = this.#options;
     const mayRead = unit.origin === "project" ? this.#options.mayRead : undefined;
     const parts = {
       host: this.#host,
       transformer: this.#transformer,
       virtualModules,
       adaptFactory,
+      isolate,
       loadLimitMs,
       setupLimitMs,
       mayRead,

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TestDaemon } from "mortise/testing";
 import { afterEach, expect, it } from "vitest";
+import { parse } from "yaml";
 import { answerOf, startWith, uiFrames } from "./_start.ts";
 
 let daemon: TestDaemon | undefined;
@@ -226,6 +227,8 @@ it("config: settings that decide who answers a name, and where extensions lie", 
   const { commands } = await d.ask("get_available_commands");
   expect((commands as { name: string }[]).map(({ name }) => name)).not.toContain("bookmark");
   await d.stop();
+
+  expect(parse(yaml("isolation.yml"))).toEqual({ isolate: ["hello", "acme-*"], isolation: { memoryMb: 256, stallMs: 5000 } });
 
   const source = readFileSync(fileURLToPath(new URL("hello.ts", import.meta.url)), "utf8");
   const away = { "code/my-extension/index.ts": source, "config.yml": yaml("extensions.yml") };
