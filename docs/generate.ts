@@ -17,6 +17,7 @@ export async function generated(): Promise<Map<string, string>> {
     "docs/extensions.md",
     (await import("./extensions-page.ts")).extensionsPage(readFileSync(join(root, "docs/extensions.md"), "utf8")),
   );
+  files.set("docs/tools.md", (await import("./tools-page.ts")).toolsPage(readFileSync(join(root, "docs/tools.md"), "utf8")));
   return files;
 }
 

@@ -2,15 +2,24 @@
 // session log as a `custom` entry, so branch and switch_session restore it.
 import type { z } from "zod";
 import { type Definition, define } from "../kernel/definition.ts";
+import type { SessionLog } from "../session/log.ts";
 
 export interface SlotDefinition<T = unknown> extends Definition<"slot"> {
   readonly schema: z.ZodType<T>;
   initial(): T;
   /** Written to the log as `custom` entries with `customType: "slot:<name>"`. */
   readonly persist: boolean;
+  /** The value that another program left in the log, when the slot itself has none there; it must fit the schema. */
+  derive?(log: SessionLog): unknown;
 }
 
-export function defineSlot<T>(slot: { name: string; schema: z.ZodType<T>; initial(): T; persist?: boolean }): SlotDefinition<T> {
+export function defineSlot<T>(slot: {
+  name: string;
+  schema: z.ZodType<T>;
+  initial(): T;
+  persist?: boolean;
+  derive?(log: SessionLog): unknown;
+}): SlotDefinition<T> {
   return define({ kind: "slot", ...slot, persist: slot.persist ?? false });
 }
 

@@ -42,7 +42,8 @@ export class SlotStore {
   #read<T>(definition: SlotDefinition<T>): T {
     const held = this.#held.get(definition.name);
     if (held !== undefined && held.definition === definition) return held.value as T;
-    const stored = held !== undefined ? held.value : definition.persist ? this.#log.slotValue(definition.name) : undefined;
+    const logged = (): unknown => this.#log.slotValue(definition.name) ?? definition.derive?.(this.#log);
+    const stored = held !== undefined ? held.value : definition.persist ? logged() : undefined;
     const value = stored === undefined ? definition.initial() : this.#fit(definition, stored);
     this.#held.set(definition.name, { definition: definition as SlotDefinition<unknown>, value });
     return value;

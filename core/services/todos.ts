@@ -2,6 +2,8 @@
 import { z } from "zod";
 import { type TodoPhase, TodoPhase as TodoPhaseSchema } from "../../protocol/session.ts";
 import { defineSlot } from "../agent/slot.ts";
+import type { SessionEntry } from "../session/entry.ts";
+import type { SessionLog } from "../session/log.ts";
 
 /** Phases in order. Replace the array, never change it: it is serialised again only when it is another one. */
 export const Todos = defineSlot<TodoPhase[]>({
@@ -9,4 +11,49 @@ export const Todos = defineSlot<TodoPhase[]>({
   schema: z.array(TodoPhaseSchema),
   initial: () => [],
   persist: true,
+  derive: planOf,
+});
+
+/** A plan as oh-my-pi and veyyon leave it: in the details of a `todo` result, or where a person edited it. */
+const Foreign = z.object({
+  phases: z.array(
+    z.object({
+      name: z.string(),
+      tasks: z.array(
+        z.object({ content: z.string(), status: z.enum(["pending", "in_progress", "completed", "abandoned", "blocked"]) }),
+      ),
+    }),
+  ),
+});
+
+/** The last plan on the path, without what is over (agent-semantics §3.3). */
+function planOf(log: SessionLog): TodoPhase[] | undefined {
+  for (const entry of log.path().reverse()) {
+    const found = Foreign.safeParse(candidateIn(entry));
+    if (!found.success) continue;
+    const phases = found.data.phases.map(({ name, tasks }) => ({
+      name,
+      tasks: tasks.flatMap(({ content, status }): TodoPhase["tasks"] => {
+        if (status === "completed" || status === "abandoned") return [];
+        return [{ content, status: status === "in_progress" ? status : "pending" }];
+      }),
+    }));
+    return phases.filter((phase) => phase.tasks.length > 0);
+  }
+  return undefined;
+}
+
+function candidateIn(entry: SessionEntry): unknown {
+  if (entry.type === "custom") return "customType" in entry && entry.customType === "user_todo_edit" ? entry["data"] : undefined;
+  if (entry.type !== "message" || !("message" in entry)) return undefined;
+  const message: unknown = entry.message;
+  const result = TodoResult.safeParse(message);
+  return result.success && result.data.isError !== true ? result.data.details : undefined;
+}
+
+const TodoResult = z.object({
+  role: z.literal("toolResult"),
+  toolName: z.literal("todo"),
+  isError: z.boolean().optional(),
+  details: z.unknown(),
 });
