@@ -26,6 +26,8 @@ export function mortiseHome(env: NodeJS.ProcessEnv): string {
 /** Runs the daemon until its input ends, a signal comes or an extension asks. Resolves when the process may end. */
 export async function runProcess(options: Options): Promise<void> {
   const stdio = claimStdio();
+  // Every frame goes through it; an extension that replaces a function of it would speak for the daemon.
+  Object.freeze(JSON);
   let lost: (() => void) | undefined;
   const outbound = new Outbound(stdio.stdout, {
     maxFrameBytes: options.maxFrameBytes,
@@ -59,7 +61,8 @@ export async function runProcess(options: Options): Promise<void> {
   const daemon = new Daemon({
     options,
     home: mortiseHome(process.env),
-    env: process.env,
+    // As it is now: what extensions change later is theirs.
+    env: { ...process.env },
     log,
     builtins,
     watch: true,

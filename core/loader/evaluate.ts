@@ -455,7 +455,15 @@ export class Evaluation {
         });
       };
       const real = nodeModule.default;
-      const own = new Proxy(real, { get: (_, key) => (key === "createRequire" ? create : Reflect.get(real, key)) });
+      // What is written stays with the generation: all of the daemon loads its packages through the real one.
+      const written: Record<string | symbol, unknown> = { createRequire: create };
+      const own = new Proxy(real, {
+        get: (_, key) => (Object.hasOwn(written, key) ? written[key] : Reflect.get(real, key)),
+        set: (_, key, value) => {
+          written[key] = value;
+          return true;
+        },
+      });
       this.#nodeModuleNamespace = { ...nodeModule, createRequire: create, default: own };
     }
     return this.#nodeModuleNamespace;

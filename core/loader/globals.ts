@@ -6,6 +6,7 @@ import * as timersPromises from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Scope } from "../kernel/scope.ts";
 import type { LoaderHost } from "./host.ts";
+import { guardedMembers, INTRINSICS, ownEnvironment } from "./own-process.ts";
 
 // Not imported: the named exports of "node:process" would be filled at start, which costs what building the list of all flags costs.
 const nodeProcess = globalThis.process;
@@ -25,6 +26,7 @@ export const GLOBAL_NAMES = [
   "clearInterval",
   "setImmediate",
   "clearImmediate",
+  "queueMicrotask",
 ] as const;
 
 export interface OwnedGlobals {
@@ -37,8 +39,13 @@ export function createOwnedGlobals(scope: Scope, host: LoaderHost): OwnedGlobals
   const timers = ownTimers(scope, host);
   const print = ownConsole(scope, host);
   const process = ownProcess(scope, host);
-  const own: Record<string, unknown> = { ...timers.functions, console: print, process };
-  const world = overlay(globalThis, own);
+  const own: Record<string, unknown> = {
+    ...timers.functions,
+    queueMicrotask: ownMicrotasks(scope, host),
+    console: print,
+    process,
+  };
+  const world = overlay(globalThis, own, (key) => !(key in own || INTRINSICS.has(key)));
   own.globalThis = world;
   own.global = world;
   const made = new Map<string, Record<string, unknown>>();
@@ -174,6 +181,20 @@ function ownTimers(scope: Scope, host: LoaderHost): TimerFunctions {
   };
 }
 
+/** Node loses who queued a microtask that throws. */
+function ownMicrotasks(scope: Scope, host: LoaderHost): (callback: Callback) => void {
+  return (callback) => {
+    assertCallback(callback);
+    queueMicrotask(() => {
+      try {
+        callback();
+      } catch (error) {
+        host.reportError({ owner: scope.owner.id, event: "async", error, phase: "async", generation: scope.generation });
+      }
+    });
+  };
+}
+
 function assertCallback(callback: unknown): void {
   if (typeof callback === "function") return;
   throw new TypeError(`Expected a function as timer callback, found ${callback === null ? "null" : typeof callback}`);
@@ -226,13 +247,14 @@ function ownConsole(scope: Scope, host: LoaderHost): Console {
 
 /** The process without its end, its stdin and its stdout; listeners belong to the scope. */
 function ownProcess(scope: Scope, host: LoaderHost): NodeJS.Process {
-  const refuse = (what: string) => () => {
-    const error = new Error(`${what} is not available to extensions: it would end the daemon. Use ctx.shutdown()`);
+  const refuse = (what: string) => (): never => {
+    const error = new Error(`${what} is not available to extensions: it acts on the whole daemon. To end it use ctx.shutdown()`);
     host.reportError({ owner: scope.owner.id, event: what, error, phase: "async", generation: scope.generation });
     throw error;
   };
   const kill = (pid: number, signal?: string | number): true => {
-    if (pid === nodeProcess.pid || pid === 0 || pid === -nodeProcess.pid) refuse("process.kill")();
+    const ours = [0, nodeProcess.pid, -nodeProcess.pid, nodeProcess.ppid, -nodeProcess.ppid];
+    if (ours.includes(Number(pid))) refuse("process.kill")();
     return nodeProcess.kill(pid, signal);
   };
   const own: Record<string, unknown> = {
@@ -240,8 +262,10 @@ function ownProcess(scope: Scope, host: LoaderHost): NodeJS.Process {
     reallyExit: refuse("process.reallyExit"),
     abort: refuse("process.abort"),
     kill,
+    ...guardedMembers(refuse),
     ...ownListeners(scope),
   };
+  lazily(own, "env", () => ownEnvironment(scope));
   lazily(own, "stdout", () => redirected(scope, host));
   lazily(own, "stdin", () => Readable.from([]));
   // Everything written (exitCode, title, …) stays with the extension.
@@ -288,6 +312,8 @@ function ownListeners(scope: Scope): Record<string, AnyFunction> {
       return this;
     };
   const off = function remove(this: unknown, event: string, listener: Callback) {
+    // The daemon's own listeners are not an extension's to remove.
+    if ((undos.get(event)?.get(listener)?.length ?? 0) === 0) return this;
     forget(event, listener);
     nodeProcess.off(event, listener);
     return this;
@@ -310,7 +336,8 @@ function ownListeners(scope: Scope): Record<string, AnyFunction> {
     prependOnceListener: adding("prependOnceListener"),
     off,
     removeListener: off,
-    // The daemon's own listeners are not an extension's to remove.
     removeAllListeners: removeAll,
+    listeners: (event: string) => [...(undos.get(event)?.keys() ?? [])],
+    rawListeners: (event: string) => [...(undos.get(event)?.keys() ?? [])],
   };
 }
