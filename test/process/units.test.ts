@@ -81,7 +81,9 @@ async function walkThrough(daemon: DaemonProcess, folder: string, add: () => voi
   await untilPhrase(daemon, "version 2");
 
   await tellsOneError(daemon, () => writeFileSync(join(folder, "phrase.ts"), `${PHRASE}const = 1;\n`));
-  await tellsOneError(daemon, () => writeFileSync(join(folder, "phrase.ts"), PHRASE.replaceAll(/\bwords\b(?!\.mjs)/g, "sentences")));
+  await tellsOneError(daemon, () =>
+    writeFileSync(join(folder, "phrase.ts"), PHRASE.replaceAll(/\bwords\b(?!\.mjs)/g, "sentences")),
+  );
   await tellsOneError(daemon, () => writeFileSync(join(folder, "index.ts"), ""));
   writeFileSync(join(folder, "index.ts"), INDEX);
   writeFileSync(join(folder, "phrase.ts"), PHRASE);
