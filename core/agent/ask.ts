@@ -22,7 +22,17 @@ export const NO_MODEL = `No model selected.
 
 Choose one with set_model, or start with --model provider/id. Models need a credential: set an API key or log in.`;
 
+/** Asks once; when the service refuses a login that can be renewed, renews it and asks again. */
 export async function askModel(run: Run): Promise<ModelAnswer> {
+  const answer = await askOnce(run);
+  const { model } = run.conversation.selection;
+  if (answer.outcome !== "failed" || answer.started || answer.error?.kind !== "auth" || model === undefined) return answer;
+  const renewing = run.ctx.tryUse(Models)?.renew?.(model);
+  const renewed = renewing === undefined ? false : await untilAborted(renewing, run.signal, 0);
+  return renewed === true && !run.signal.aborted ? askOnce(run) : answer;
+}
+
+async function askOnce(run: Run): Promise<ModelAnswer> {
   const { conversation, signal } = run;
   const { model } = conversation.selection;
   try {

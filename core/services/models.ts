@@ -23,6 +23,8 @@ export interface Models {
   hasKey(provider: string): boolean;
   /** Resolves the credential per request. @throws {ProviderError} kind `auth`, naming where a key can be put. */
   key(model: Model): Promise<ResolvedKey>;
+  /** The service refused the credential: renews a login that can be renewed. False when there is nothing to renew or it fails. */
+  renew?(model: Model): Promise<boolean>;
   /** Clamps a level to what the model supports; `off` for models without reasoning. */
   clamp(model: Model, level: ThinkingLevel): ThinkingLevel;
   /** Re-reads models.yml, discovery and contributed providers. */

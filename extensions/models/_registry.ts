@@ -130,6 +130,18 @@ export class ModelRegistry implements Models {
     return { apiKey, ...(Object.keys(headers).length > 0 && { headers }) };
   }
 
+  async renew({ provider }: Model): Promise<boolean> {
+    if (this.#commandLineKey(provider) !== undefined) return false;
+    if (this.#ctx.tryUse(Credentials)?.get(provider)?.type !== "oauth") return false;
+    try {
+      await this.#renew(provider, this.#ctx.registry.get("login flow", provider)?.definition);
+      return true;
+    } catch {
+      // The service's refusal says more than a second failure would.
+      return false;
+    }
+  }
+
   clamp(model: Model, level: ThinkingLevel): ThinkingLevel {
     return clampLevel(model, level);
   }
