@@ -4,15 +4,7 @@ import { execFile } from "node:child_process";
 import { accessSync, constants, existsSync, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
-import {
-  type Context,
-  defineService,
-  Launch,
-  Sandbox,
-  type SandboxMode,
-  ToolError,
-  ToolsSandboxNetwork,
-} from "mortise/extension";
+import { defineService, Launch, Sandbox, type SandboxMode, ToolError, ToolsSandboxNetwork } from "mortise/extension";
 
 const exec = promisify(execFile);
 
