@@ -212,6 +212,10 @@ it("packaged: a folder whose package.json names its entry; its helper reloads it
   d.write("extensions/packaged/src/count-words.ts", "export const countWords = () => 0;");
   await d.reload("packaged");
   expect(await d.slash("/words one")).toBe("0 words");
+  // Its manifest promises slash commands only.
+  d.write("extensions/packaged/src/index.ts", readFileSync(fileURLToPath(new URL("hello.ts", import.meta.url)), "utf8"));
+  await expect(d.reload("packaged")).rejects.toThrow(/tool/);
+  expect(await d.slash("/words one")).toBe("0 words");
 });
 
 it("config: settings that decide who answers a name, and where extensions lie", async () => {

@@ -1,4 +1,4 @@
-// The entry of a package: `mortise` in package.json names it, or a list of entries. Other files are imported as usual, and a change
+// The entry of a package: `mortise` in package.json names it, alone, in a list, or under `extensions`. Other files are imported as usual, and a change
 // of any of them reloads the extension.
 import { defineSlashCommand } from "mortise/extension";
 import { countWords } from "./count-words.ts";
