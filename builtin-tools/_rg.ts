@@ -9,6 +9,9 @@ const MAX_RECORD = 4 * 1024 * 1024;
 /** 128 KiB is the limit of Linux for one argument; nobody searches for that much. */
 const MAX_ARGUMENT = 20_000;
 
+/** How long records are handled in one go. */
+const TURN_MS = 8;
+
 export interface RgOptions {
   cwd: string;
   signal: AbortSignal;
@@ -78,31 +81,45 @@ async function start(args: readonly string[], cwd: string): Promise<ChildProcess
   return child;
 }
 
+/** Blocks are decoded as a whole, which costs far less than record by record. */
 async function readRecords(child: ChildProcess, options: RgOptions, outcome: RgOutcome): Promise<void> {
-  let parts: Buffer[] = [];
+  const separator = String.fromCharCode(options.separator);
+  let pending: Buffer[] = [];
   let size = 0;
+  let turn = performance.now();
   for await (const data of child.stdout ?? []) {
-    const chunk = Buffer.from(data);
-    let at = 0;
-    for (let end = chunk.indexOf(options.separator); end >= 0; end = chunk.indexOf(options.separator, at)) {
-      size += end - at;
-      if (size > MAX_RECORD) outcome.droppedRecords++;
-      else {
-        parts.push(chunk.subarray(at, end));
-        if (!options.onRecord(Buffer.concat(parts).toString())) {
-          outcome.stopped = true;
-          return;
-        }
-      }
-      parts = [];
+    let chunk: Buffer = data;
+    if (size > MAX_RECORD) {
+      const end = chunk.indexOf(options.separator);
+      if (end < 0) continue;
+      outcome.droppedRecords++;
+      chunk = chunk.subarray(end + 1);
       size = 0;
-      at = end + 1;
     }
-    size += chunk.length - at;
-    if (size <= MAX_RECORD) parts.push(chunk.subarray(at));
-    else parts = [];
+    const last = chunk.lastIndexOf(options.separator);
+    const block = last < 0 ? undefined : Buffer.concat([...pending, chunk.subarray(0, last)]).toString();
+    const rest = last < 0 ? chunk : chunk.subarray(last + 1);
+    pending = last < 0 ? [...pending, rest] : [rest];
+    size = last < 0 ? size + rest.length : rest.length;
+    if (size > MAX_RECORD) pending = [];
+    if (block === undefined) continue;
+    let count = 0;
+    for (const record of block.split(separator)) {
+      if (!options.onRecord(record)) {
+        outcome.stopped = true;
+        return;
+      }
+      // Others wait while records are read: buffered chunks follow each other without a turn of the loop.
+      if (++count % 128 === 0 && performance.now() - turn > TURN_MS) {
+        await nextTurn();
+        if (options.signal.aborted) return;
+        turn = performance.now();
+      }
+    }
   }
 }
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 function exitCode(child: ChildProcess): Promise<number | undefined> {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child.exitCode ?? undefined);

@@ -1,4 +1,4 @@
-import { basename, relative } from "node:path";
+import { join } from "node:path";
 import { defineTool, ToolError, type ToolResult, textResult, truncateHead, z } from "mortise/extension";
 import { shownPath } from "./_path.ts";
 import { argument, runRipgrep } from "./_rg.ts";
@@ -31,29 +31,30 @@ export default defineTool<Params>({
     if (!stats.isDirectory()) throw new ToolError(`Cannot look in ${shown}: it is not a directory`);
     const matches = await matcher(args.pattern);
     const found = new Found(args);
-    const offer = (file: string, directory: boolean) => {
-      const inside = relative(path, file);
-      return !matches(inside) || found.add(`${shownPath(ctx.cwd, file)}${directory ? "/" : ""}`);
-    };
+    const offer = (inside: string, directory: boolean) =>
+      !matches(inside) || found.add(`${shownPath(ctx.cwd, join(path, inside))}${directory ? "/" : ""}`);
     const seen = new Set<string>();
-    const outcome = await runRipgrep(
-      ["--files", "--null", "--hidden", "--no-require-git", "--sort=path", ...withoutGit(path), "--", path],
-      {
-        cwd: path,
-        signal: ctx.signal,
-        separator: 0,
-        onRecord: (file) => {
-          // ripgrep lists files only: a directory is met with its first file.
-          for (let end = file.indexOf("/", path.length + 1); end >= 0; end = file.indexOf("/", end + 1)) {
+    let lastFolder = "";
+    const outcome = await runRipgrep(["--files", "--null", "--hidden", "--no-require-git", "--sort=path", ...withoutGit(path)], {
+      // Without a path ripgrep gives names below its own directory.
+      cwd: path,
+      signal: ctx.signal,
+      separator: 0,
+      onRecord: (file) => {
+        // ripgrep lists files only: a directory is met with its first file.
+        const folder = file.slice(0, Math.max(0, file.lastIndexOf("/")));
+        if (folder !== lastFolder) {
+          lastFolder = folder;
+          for (let end = file.indexOf("/"); end >= 0; end = file.indexOf("/", end + 1)) {
             const directory = file.slice(0, end);
             if (seen.has(directory)) continue;
             seen.add(directory);
             if (!offer(directory, true)) return false;
           }
-          return offer(file, false);
-        },
+        }
+        return offer(file, false);
       },
-    );
+    });
     return present(found, args, outcome.timedOut);
   },
 });
@@ -97,8 +98,10 @@ async function matcher(pattern: string): Promise<(path: string) => boolean> {
   if (glob === "") return () => true;
   const { default: picomatch } = await import("picomatch");
   try {
-    const match = picomatch(glob, { dot: true, noextglob: true, nonegate: true });
-    return glob.includes("/") ? (path) => match(path) : (path) => match(basename(path));
+    const expression = picomatch.makeRe(glob, { dot: true, noextglob: true, nonegate: true });
+    return glob.includes("/")
+      ? (path) => expression.test(path)
+      : (path) => expression.test(path.slice(path.lastIndexOf("/") + 1));
   } catch (error) {
     throw new ToolError(`Cannot search for "${pattern}": it is not a valid glob`, { cause: error });
   }
