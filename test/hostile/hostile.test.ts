@@ -89,6 +89,7 @@ test("a gate that hangs is given up with the abort", { timeout: 60_000 }, async 
   await request("abort");
   await daemon.next("agent_end", { after, ...LIMIT });
   await request("set_extension_enabled", { extensionId: path, enabled: false });
+  rmSync(path);
   await prompt("call ls {}");
 });
 
