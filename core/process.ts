@@ -23,6 +23,9 @@ export function mortiseHome(env: NodeJS.ProcessEnv): string {
   return home === undefined || home === "" ? join(env["HOME"] ?? homedir(), ".mortise") : resolve(home);
 }
 
+/** The same after a second signal. A third one ends the process at once. */
+const IMPATIENT_LIMIT_MS = 4_000;
+
 /** Runs the daemon until its input ends, a signal comes or an extension asks. Resolves when the process may end. */
 export async function runProcess(options: Options): Promise<void> {
   const stdio = claimStdio();
@@ -114,8 +117,10 @@ function guardProcess(daemon: Daemon, log: Daemon["log"], end: (code: number, in
   for (const [signal, code] of Object.entries(SIGNAL_CODES)) {
     let seen = 0;
     process.on(signal, () => {
-      // The second one means that the person does not want to wait.
-      if (seen++ > 0) process.exit(code);
+      seen++;
+      // A terminal sends some of them twice, and commands that are left behind outlive us: a short wait first, then none.
+      if (seen === 2) setTimeout(() => process.exit(code), IMPATIENT_LIMIT_MS).unref();
+      if (seen > 2) process.exit(code);
       void end(code, "open");
     });
   }
