@@ -101,7 +101,7 @@ async function everything(mode: "rpc" | "rpc-ui" = "rpc"): Promise<Stage> {
   mark = stage.mark;
   // Whatever a failure leaves, also what init took over.
   use.later(() => {
-    for (const line of processesWith(`.${mark}`)) process.kill(Number.parseInt(line, 10), "SIGKILL");
+    for (const line of processesWith(`.${mark}`)) endNow(Number.parseInt(line, 10));
   });
   const { daemon, service } = stage;
   await prompt(daemon, "leave one");
@@ -137,6 +137,14 @@ async function everything(mode: "rpc" | "rpc-ui" = "rpc"): Promise<Stage> {
     20_000,
   );
   return stage;
+}
+
+function endNow(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It ended with its parent.
+  }
 }
 
 /** Every process below the daemon, with its start time. */
@@ -239,7 +247,7 @@ describe("everything runs", () => {
     // docs/runtime.md "Shutdown": they stay, and are ended here.
     const family = descendants(daemon.child.pid ?? 0);
     use.later(() => {
-      for (const [pid, started] of family) if (statOf(pid)?.started === started) process.kill(pid, "SIGKILL");
+      for (const [pid, started] of family) if (statOf(pid)?.started === started) endNow(pid);
     });
     daemon.child.kill("SIGKILL");
     expect(await daemon.exited).toBe("SIGKILL");
