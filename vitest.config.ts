@@ -16,7 +16,9 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     pool: "threads",
     isolate: false,
-    testTimeout: 30_000,
+    // Most tests wait for child processes, so both cores of a small machine are worth using.
+    maxWorkers: 2,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
   },
 });
