@@ -12,7 +12,9 @@ export function serializeFrame(frame: Frame): string {
 
 function serializeRepaired(frame: Frame): string {
   try {
-    return JSON.stringify(plainCopy(frame, []));
+    const text = JSON.stringify(plainCopy(frame, []));
+    if (text.startsWith("{")) return text;
+    throw new Error("it is no object that can be read");
   } catch (error) {
     // Longer than a string can be, or nested deeper than the stack.
     const reason = `Frame cannot be written as JSON: ${error instanceof Error ? error.message : String(error)}`;
@@ -31,9 +33,22 @@ function plainCopy(value: unknown, ancestors: readonly object[]): unknown {
     const inside = [...ancestors, value];
     if (Array.isArray(value)) return value.map((item) => plainCopy(item, inside));
     const copy: Record<string, unknown> = {};
-    for (const key of Object.keys(value)) copy[key] = plainCopy((value as Record<string, unknown>)[key], inside);
+    for (const key of Object.keys(value)) copy[key] = memberCopy(value as Record<string, unknown>, key, inside);
     return copy;
   } catch (error) {
-    return `[not serialisable: ${error instanceof Error ? error.message : String(error)}]`;
+    return unreadable(error);
   }
+}
+
+/** One member: a getter that throws costs only its own place. */
+function memberCopy(value: Record<string, unknown>, key: string, inside: readonly object[]): unknown {
+  try {
+    return plainCopy(value[key], inside);
+  } catch (error) {
+    return unreadable(error);
+  }
+}
+
+function unreadable(error: unknown): string {
+  return `[not serialisable: ${error instanceof Error ? error.message : String(error)}]`;
 }
