@@ -112,7 +112,8 @@ test("the environment of the daemon's commands is as it was, and what was printe
   const end = daemon.frames.slice(after).find((frame) => frame.type === "tool_execution_end");
   expect(JSON.stringify(end)).toContain(String(process.env["PATH"]).split(":")[0]);
   expect(daemon.frames[0]?.type).toBe("ready");
-  for (const line of daemon.stdout().trimEnd().split("\n")) expect(typeof (JSON.parse(line) as Frame).type, line.slice(0, 300)).toBe("string");
+  for (const line of daemon.stdout().trimEnd().split("\n"))
+    expect(typeof (JSON.parse(line) as Frame).type, line.slice(0, 300)).toBe("string");
 });
 
 test("it ends as always", { timeout: 60_000 }, async () => {
