@@ -2,9 +2,31 @@
 import "./agent/context-extension.ts";
 
 export { z } from "zod";
-export * from "../protocol/content.ts";
-export * from "../protocol/message.ts";
-export * from "../protocol/model.ts";
+export {
+  AssistantContent,
+  ImageContent,
+  InputContent,
+  RedactedThinkingContent,
+  TextContent,
+  ThinkingContent,
+  ToolCall,
+} from "../protocol/content.ts";
+export {
+  AgentMessage,
+  AssistantMessage,
+  AssistantMessageEvent,
+  BashExecutionMessage,
+  BranchSummaryMessage,
+  CompactionSummaryMessage,
+  CustomMessage,
+  DeveloperMessage,
+  StopReason,
+  ToolResult,
+  ToolResultMessage,
+  Usage,
+  UserMessage,
+} from "../protocol/message.ts";
+export { Model, THINKING_EFFORTS, type ThinkingEffort, ThinkingLevel } from "../protocol/model.ts";
 export { TodoPhase, TodoStatus, TodoTask } from "../protocol/session.ts";
 export type { AnswerDelta, AnswerWatch, Interruption } from "./agent/answer-watch.ts";
 export { estimateTokens } from "./agent/context-usage.ts";
@@ -127,7 +149,15 @@ export { Serialized } from "./kernel/serialized.ts";
 export { createToken, defineService, type ServiceDefinition, type Token } from "./kernel/services.ts";
 export { type ConversationChange, Conversations, type CreateConversation } from "./services/agent.ts";
 export { BackgroundConversations, type BackgroundMove } from "./services/background.ts";
-export * from "./services/compaction.ts";
+export {
+  type CompactionAnswer,
+  type CompactionPlan,
+  type CompactionReason,
+  CompactionResult,
+  type SessionCompacted,
+  sessionBeforeCompact,
+  sessionCompacted,
+} from "./services/compaction.ts";
 export {
   type DialectDefinition,
   type DialectHints,
@@ -140,7 +170,7 @@ export { FileLocks } from "./services/files.ts";
 export { Framing } from "./services/framing.ts";
 export { type Frontmatter, parseFrontmatter } from "./services/frontmatter.ts";
 export { HostContributions } from "./services/host-contributions.ts";
-export * from "./services/host-uris.ts";
+export { defineUriScheme, type UriReadResult, type UriSchemeDefinition, Uris } from "./services/host-uris.ts";
 export { type JobInfo, type JobResult, type JobStart, type JobStatus, Jobs } from "./services/jobs.ts";
 export {
   AgentAgents,
@@ -180,13 +210,21 @@ export {
 } from "./services/known-settings.ts";
 export { Launch } from "./services/launch.ts";
 export { defineLoginFlow, type LoginContext, type LoginFlowDefinition } from "./services/login.ts";
-export * from "./services/models.ts";
+export { type Credential, Credentials, Models, type ResolvedKey } from "./services/models.ts";
 export { Sandbox, type SandboxMode } from "./services/sandbox.ts";
 export { defineSearchProvider, type SearchProviderDefinition, type SearchQuery, type SearchResult } from "./services/search.ts";
-export * from "./services/settings.ts";
-export * from "./services/shell.ts";
+export { type SettingLayer, Settings, SettingsFileError } from "./services/settings.ts";
+export { Shell, type ShellResult, type ShellRun } from "./services/shell.ts";
 export { type Skill, Skills } from "./services/skills.ts";
-export * from "./services/slash.ts";
+export {
+  defineSlashCommand,
+  SlashCommands,
+  type SlashContext,
+  type SlashDefinition,
+  SlashEntry,
+  type SlashMatch,
+  type SlashOutcome,
+} from "./services/slash.ts";
 export { defineStateField, type StateFieldDefinition } from "./services/state.ts";
 export {
   type AgentContribution,

@@ -113,6 +113,16 @@ describe("Architecture", () => {
     expect(outside).toEqual([]);
   });
 
+  it("pins the names of the authors' doors: adding one is a decision", async () => {
+    const doors = {
+      extension: Object.keys(await import("../core/extension.ts")).sort(),
+      testing: Object.keys(await import("../core/testing.ts")).sort(),
+    };
+    const pinned: unknown = JSON.parse(readFileSync(join(root, "test/support/door-names.json"), "utf8"));
+    expect(doors).toEqual(pinned);
+    expect(readFileSync(join(root, "core/extension.ts"), "utf8")).not.toContain("export *");
+  });
+
   it("has the top-level folders of the design and no others", () => {
     const folders = readdirSync(root, { withFileTypes: true })
       .filter(
