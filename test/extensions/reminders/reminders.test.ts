@@ -68,3 +68,18 @@ describe("todo_reminder", () => {
     expect(reminders(await d.prompt("Go"))).toEqual([]);
   });
 });
+
+it("finished todos stay in the plan: the reserved frame todo_auto_clear is known and never sent", async () => {
+  const daemon = await startDaemon();
+  try {
+    await daemon.ask("set_todos", { phases: [{ name: "P", tasks: [{ content: "a", status: "completed" }] }] });
+    await daemon.prompt("hello");
+    await daemon.prompt("again");
+    const state = await daemon.ask("get_state");
+    expect(state["todoPhases"]).toEqual([{ name: "P", tasks: [{ content: "a", status: "completed" }] }]);
+    expect(daemon.daemon.kernel.registry.get("event", "todo_auto_clear")).toBeDefined();
+    expect(daemon.frames.some((frame) => frame.type === "todo_auto_clear")).toBe(false);
+  } finally {
+    await daemon.stop();
+  }
+});

@@ -1,0 +1,51 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { startDaemon, type TestDaemon } from "../../../core/testing.ts";
+import { type FakeServer, startFakeAnthropic } from "../../support/fake-anthropic.ts";
+
+const open: { stop(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const one of open.splice(0)) await one.stop();
+});
+
+async function start(config: string): Promise<{ daemon: TestDaemon; service: FakeServer }> {
+  const service = await startFakeAnthropic();
+  open.push({ stop: () => service.close() });
+  const daemon = await startDaemon({
+    options: { model: "anthropic/claude-sonnet-4-6" },
+    env: { ...process.env, ANTHROPIC_API_KEY: "sk-ant-test", ANTHROPIC_BASE_URL: service.url },
+    files: { "config.yml": config },
+  });
+  open.unshift(daemon);
+  return { daemon, service };
+}
+
+const overloaded = { failure: { status: 529, type: "overloaded_error", message: "Overloaded" } };
+
+describe("Fallback models", () => {
+  it("go on with the next model of the chain when the retries are used up, and say so", async () => {
+    const { daemon, service } = await start(
+      "retry:\n  maxRetries: 1\n  baseDelayMs: 1\n  fallbackChains:\n    anthropic/claude-sonnet-4-6: [offline/echo]\n",
+    );
+    service.otherwise(overloaded);
+    const frames = await daemon.prompt("still there?");
+    const told = frames.map((frame) => frame.type).filter((type) => type.startsWith("auto_retry") || type.startsWith("retry_"));
+    expect(told).toEqual(["auto_retry_start", "auto_retry_end", "retry_fallback_applied", "retry_fallback_succeeded"]);
+    expect(frames.find((frame) => frame.type === "retry_fallback_applied")).toMatchObject({
+      from: "anthropic/claude-sonnet-4-6",
+      to: "offline/echo",
+      role: "default",
+    });
+    expect(frames.find((frame) => frame.type === "retry_fallback_succeeded")).toMatchObject({ model: "offline/echo" });
+    expect(service.requests).toHaveLength(2);
+    expect((await daemon.ask("get_last_assistant_text"))["text"]).toBe("still there?");
+  });
+
+  it("are not asked when the chain has none, and the failure is shown once", async () => {
+    const { daemon, service } = await start("retry:\n  maxRetries: 1\n  baseDelayMs: 1\n");
+    service.otherwise(overloaded);
+    const frames = await daemon.prompt("hello");
+    expect(frames.filter((frame) => frame.type === "auto_retry_end")).toMatchObject([{ success: false, attempt: 1 }]);
+    expect(frames.some((frame) => frame.type === "retry_fallback_applied")).toBe(false);
+    expect(service.requests).toHaveLength(2);
+  });
+});
