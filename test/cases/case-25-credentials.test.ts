@@ -1,5 +1,5 @@
-// public-bugs 25, from outside: modes of what a daemon writes, and what a failure leaves. The file's own rules (two writers, a
-// refresh that is killed, links) are tested one by one in test/extensions/models/credentials.test.ts.
+// public-bugs 25, from outside: modes of what a daemon writes, and what a failure leaves. Tokens that expire are in
+// case-25-refresh.test.ts; the file's own rules are tested one by one in test/extensions/models/credentials.test.ts.
 import {
   chmodSync,
   existsSync,
