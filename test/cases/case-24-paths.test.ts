@@ -2,6 +2,7 @@
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { expect, it } from "vitest";
+import type { Frame } from "../../protocol/frame.ts";
 import type { DaemonProcess } from "../support/process.ts";
 import { ask, prompt, request, sessionFiles, sessionLines, sessionText, useProcesses, userMessage } from "./_support.ts";
 
@@ -131,16 +132,68 @@ it("get_subagent_messages reads files of this process's subagents only (case 24,
   await expectUsable(daemon, sessionId);
 }, 60_000);
 
+it("get_subagent_messages from below zero, from inside a character and from beyond the end of a subagent's file (case 24, 11)", async () => {
+  const daemon = start();
+  await ask(daemon, "set_subagent_subscription", { level: "progress" });
+  const task = "say héllo 漢 🧭 to them";
+  await prompt(daemon, `call task ${JSON.stringify({ tasks: [{ task, name: "Ann" }] })}`);
+  const { sessionId } = await ask(daemon, "get_state");
+  const frame = daemon.frames.find((each) => each.type === "subagent_lifecycle" && subagentFile(each) !== undefined);
+  const sessionFile = String(frame && subagentFile(frame));
+  const bytes = readFileSync(sessionFile);
+  const lines = sessionLines(sessionFile);
+  const read = (fromByte: unknown) => ask(daemon, "get_subagent_messages", { sessionFile, fromByte });
+
+  const whole = await read(0);
+  expect(whole).toEqual({
+    sessionFile,
+    fromByte: 0,
+    nextByte: bytes.length,
+    reset: false,
+    entries: lines,
+    messages: whole["messages"],
+  });
+  expect(JSON.stringify(whole["messages"])).toContain(task);
+  // A number below zero is the start; one beyond the end says that reading began anew; the end itself is empty.
+  expect(await read(-1)).toEqual(whole);
+  expect(await read(-1e300)).toEqual(whole);
+  for (const beyond of [bytes.length + 1, 1e300]) expect(await read(beyond)).toEqual({ ...whole, reset: true });
+  const nothing = { sessionFile, fromByte: bytes.length, nextByte: bytes.length, reset: false, entries: [], messages: [] };
+  expect(await read(bytes.length)).toEqual(nothing);
+
+  // Inside each of the characters of two, three and four bytes: the rest of that line is no entry, the lines after it are whole.
+  for (const character of ["é", "漢", "🧭"]) {
+    const at = bytes.indexOf(character);
+    expect(at).toBeGreaterThan(0);
+    const after = bytes.subarray(0, at).toString("utf8").split("\n").length;
+    for (let inside = 1; inside < Buffer.byteLength(character); inside++) {
+      const result = await read(at + inside);
+      expect(result, `${character} + ${inside}`).toMatchObject({ fromByte: at + inside, nextByte: bytes.length, reset: false });
+      expect(result["entries"], `${character} + ${inside}`).toEqual(lines.slice(after));
+      expect(JSON.stringify(result)).not.toContain("\ufffd");
+    }
+  }
+  for (const fromByte of ["7", null, {}]) {
+    const response = await request(daemon, "get_subagent_messages", { sessionFile, fromByte });
+    expect(response, JSON.stringify(fromByte)).toMatchObject({ success: false, error: "fromByte must be a finite number" });
+  }
+  await expectUsable(daemon, sessionId);
+}, 60_000);
+
+function subagentFile(frame: Frame): unknown {
+  return (frame["payload"] as { sessionFile?: unknown } | undefined)?.sessionFile ?? frame["sessionFile"];
+}
+
 it("a session file whose header names other places opens where it lies (case 24)", async () => {
   const daemon = start({ files: { "cwd/odd.jsonl": sessionText("/", [userMessage("old")], { id: "../../x" }) } });
-  const response = await request(daemon, "switch_session", { sessionPath: "odd.jsonl" });
   const before = sessionFilesOrNone(daemon.home);
-  if (response["success"] === true) {
-    await prompt(daemon, "more");
-    expect(sessionLines(join(daemon.cwd, "odd.jsonl")).length).toBeGreaterThan(2);
-    const { path } = await ask(daemon, "export_html");
-    expect(basename(String(path))).toBe("mortise-session-odd.html");
-  }
+  expect(await request(daemon, "switch_session", { sessionPath: "odd.jsonl" })).toMatchObject({ success: true });
+  await prompt(daemon, "more");
+  expect(sessionLines(join(daemon.cwd, "odd.jsonl")).length).toBeGreaterThan(2);
+  const { path } = await ask(daemon, "export_html");
+  expect(basename(String(path))).toBe("mortise-session-odd.html");
+  expect(dirname(String(path))).toBe(daemon.cwd);
+  expect(existsSync("/mortise-session-odd.html")).toBe(false);
   expect(sessionFilesOrNone(daemon.home)).toEqual(before);
   for (const escaped of ["x", "x.jsonl", "x.lock"]) {
     expect(existsSync(join(daemon.home, escaped))).toBe(false);
