@@ -1,8 +1,8 @@
 // public-bugs 6: the host dies, in whole or in part. The daemon ends, or goes on where it can; it never spins.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
+import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
@@ -11,8 +11,12 @@ import { ask, eventually, isAlive, sessionFiles, sessionLines, sleep, useProcess
 
 const { start, later } = useProcesses();
 const dyingHost = fileURLToPath(new URL("./_dying-host.mjs", import.meta.url));
-/** Five seconds by the case; a busy machine gets more. */
-const END_LIMIT_MS = 20_000;
+const CASE_LIMIT_MS = 5_000;
+/**
+ * The limit of the case; four times as much while more than four processes wait for the processor (a machine that runs other
+ * things beside the tests), because then the daemon is not given the time to end. Asked when the wait begins.
+ */
+const endLimit = () => ((loadavg()[0] ?? 0) > 4 ? 4 * CASE_LIMIT_MS : CASE_LIMIT_MS);
 /** A number of seconds nobody else sleeps; more digits tell commands apart. */
 const SECONDS = `600.${process.pid}`;
 
@@ -43,7 +47,7 @@ async function cpuUntilEnd(pid: number): Promise<number> {
       if (now !== undefined) last = now;
       return now === undefined;
     },
-    END_LIMIT_MS,
+    endLimit(),
   );
   return last - before;
 }
@@ -89,11 +93,12 @@ it("ends with everything it started when the host is killed (case 6, kill)", asy
     "both sleeps run",
     () => processesWith(`sleep ${SECONDS}`).filter((line) => / sleep 600\.\d+$/.test(line)).length >= 2,
   );
+  const limit = endLimit();
   host.kill("SIGKILL");
   const killed = Date.now();
   expect(await cpuUntilEnd(pid)).toBeLessThan(0.5);
-  await eventually("the commands end", () => processesWith(`sleep ${SECONDS}`).length === 0, END_LIMIT_MS);
-  expect(Date.now() - killed).toBeLessThan(END_LIMIT_MS);
+  await eventually("the commands end", () => processesWith(`sleep ${SECONDS}`).length === 0, limit);
+  expect(Date.now() - killed).toBeLessThan(limit);
   const [file] = sessionFiles(home);
   expect(sessionLines(String(file)).length).toBeGreaterThan(1);
 }, 90_000);
@@ -109,7 +114,7 @@ it("takes a lost stdout for the end, stops the turn and its children, and does n
   daemon.child.stdout?.destroy();
   expect(await used).toBeLessThan(1);
   expect(await daemon.exited).toBe(1);
-  await eventually("the command ends", () => processesWith(`sleep ${SECONDS}3`).length === 0, END_LIMIT_MS);
+  await eventually("the command ends", () => processesWith(`sleep ${SECONDS}3`).length === 0, endLimit());
   const [file] = sessionFiles(daemon.home);
   expect(sessionLines(String(file)).length).toBeGreaterThan(1);
   // Errors about the dead pipe would have been written to stderr, which lives.
@@ -119,6 +124,50 @@ it("takes a lost stdout for the end, stops the turn and its children, and does n
       .split("\n")
       .filter((line) => line.includes("EPIPE")).length,
   ).toBeLessThan(5);
+}, 90_000);
+
+/** Why system calls cannot be counted here; undefined when they can. */
+function noStrace(): string | undefined {
+  const { error, status, stderr } = spawnSync("strace", ["-f", "-o", "/dev/null", "-e", "trace=write", "true"], {
+    encoding: "utf8",
+  });
+  if (error) return `strace cannot be started: ${error.message}`;
+  return status === 0 ? undefined : `strace may not trace here: ${stderr.trim()}`;
+}
+
+it("makes fewer than 100 failing writes when stdout is lost, counted by strace (case 6, stdout)", async ({ skip }) => {
+  const reason = noStrace();
+  if (reason !== undefined) skip(reason);
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "mortise-strace-")));
+  later(() => rmSync(folder, { recursive: true, force: true }));
+  const trace = join(folder, "writes");
+  const filter = ["-f", "--seccomp-bpf", "-Z", "-e", "trace=write,writev,sendto,sendmsg,pwrite64", "-e", "signal=none"];
+  const daemon = start({ files: chatty, command: ["strace", ...filter, "-o", trace, process.execPath, BIN] });
+  try {
+    daemon.send({ id: "b", type: "bash", command: `sleep ${SECONDS}4` });
+    daemon.send({ id: "p", type: "prompt", message: endless });
+    await wait(daemon, "message_update");
+    await eventually("the sleep runs", () => processesWith(`sleep ${SECONDS}4`).length > 0);
+    const limit = endLimit();
+    const lost = Date.now();
+    daemon.child.stdout?.destroy();
+    // strace ends with the code of what it traced.
+    expect(await daemon.exited).toBe(1);
+    expect(Date.now() - lost).toBeLessThan(limit);
+    await eventually("the command ends", () => processesWith(`sleep ${SECONDS}4`).length === 0, limit);
+    const failed = readFileSync(trace, "utf8")
+      .split("\n")
+      .filter((line) => / = -1 E/.test(line));
+    const broken = failed.filter((line) => line.includes("EPIPE"));
+    // At least one: that is how the loss is noticed, and it shows that the count counts.
+    expect(broken.length).toBeGreaterThan(0);
+    expect(failed.filter((line) => !line.includes("EAGAIN")).length).toBeLessThan(100);
+    const [file] = sessionFiles(daemon.home);
+    expect(sessionLines(String(file)).length).toBeGreaterThan(1);
+  } finally {
+    // A killed strace lets go of what it traced; the end of stdin ends that.
+    daemon.child.stdin?.destroy();
+  }
 }, 90_000);
 
 it("goes on when only stderr is lost (case 6, stderr)", async () => {
