@@ -94,13 +94,13 @@ async function place(files: { auth?: string; authMode?: number; homeMode?: numbe
   writeFileSync(auth, files.auth ?? OLD);
   chmodSync(auth, files.authMode ?? 0o600);
   chmodSync(home, files.homeMode ?? 0o700);
-  const daemon = (mask = "022") =>
+  const daemon = (mask = "022", limits = "") =>
     start({
       home,
       model: "house/one",
       // Nothing listens there: a key that cannot be checked is stored all the same.
       env: { ANTHROPIC_BASE_URL: "http://127.0.0.1:9", ANTHROPIC_API_KEY: "", OPENAI_API_KEY: "" },
-      command: ["/bin/sh", "-c", `umask ${mask}; exec "$@"`, "sh", process.execPath, BIN],
+      command: ["/bin/sh", "-c", `umask ${mask}; ${limits} exec "$@"`, "sh", process.execPath, BIN],
     });
   const stored = () => JSON.parse(readFileSync(auth, "utf8")) as Record<string, Record<string, unknown>>;
   return { home, auth, tokens, models, revoked, daemon, stored };
@@ -280,4 +280,18 @@ it("kill -9 while the renewed token is written: the file holds the old credentia
   }
   expect(await login(next, "house", "let me in")).toMatchObject({ success: true });
   expect(await answer(next)).toMatch(/^fine with access-\d-new$/);
+}, 60_000);
+
+it("a disk that is full when the renewed token is written keeps the old credentials (case 25)", async () => {
+  // A file may be 50 KB here: the session fits, the credentials do not.
+  const auth = `${JSON.stringify({ ...(JSON.parse(OLD) as object), bulk: { type: "api_key", key: "k".repeat(100_000) } })}\n`;
+  const full = await place({ auth });
+  const daemon = full.daemon("022", "trap '' XFSZ; ulimit -f 100;");
+  daemon.send({ id: "p", type: "prompt", message: "go" });
+  const failure = await wait(daemon, (frame) => frame["id"] === "p" && frame["success"] === false, 0);
+  expect(failure["error"]).toContain("Cannot store credentials");
+  expect(JSON.stringify(failure)).not.toMatch(/refresh-\d|access-\d/);
+  expect(readFileSync(full.auth, "utf8")).toBe(auth);
+  expect([mode(full.auth), leftovers(full.home)]).toEqual([0o600, []]);
+  expect(await ask(daemon, "get_state")).toMatchObject({ isStreaming: false });
 }, 60_000);
