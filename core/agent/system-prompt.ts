@@ -3,6 +3,7 @@
 import { runCall } from "../kernel/attribution.ts";
 import type { Context } from "../kernel/context.ts";
 import { type Definition, define, type MaybePromise } from "../kernel/definition.ts";
+import type { Scope } from "../kernel/scope.ts";
 import type { LaunchOptions } from "./environment.ts";
 
 export interface PromptSectionDefinition extends Definition<"prompt section"> {
@@ -34,19 +35,15 @@ export async function renderSystemPrompt(ctx: Context, launch: LaunchOptions): P
   const sections = [...ctx.registry.list("prompt section")].sort(
     (a, b) => a.definition.order - b.definition.order || (a.name < b.name ? -1 : 1),
   );
+  // Together: most of them look at files, and none needs another's text.
+  const texts = await Promise.all(sections.map(({ definition, scope, name }) => renderSection(ctx, definition, scope, name)));
   const stable: string[] = [];
   const environment: string[] = [];
   const appended: string[] = [];
   let replacement = launch.systemPrompt;
-  for (const { definition, scope, name } of sections) {
+  for (const [index, { definition }] of sections.entries()) {
     if ((definition.stable || definition.replaces === true) && replacement !== undefined) continue;
-    let text: string | undefined;
-    try {
-      const sectionCtx = ctx.derive({ scope });
-      text = await runCall({ scope, locals: ctx.locals }, () => definition.render(sectionCtx));
-    } catch (error) {
-      ctx.reportError(scope.owner.id, `prompt section ${name}`, error);
-    }
+    const text = texts[index];
     if (text === undefined || text.trim() === "") continue;
     if (definition.replaces === true) {
       replacement = text.trim();
@@ -61,4 +58,19 @@ export async function renderSystemPrompt(ctx: Context, launch: LaunchOptions): P
     ...(launch.appendSystemPrompt ?? []),
   ];
   return blocks.filter((block) => block.trim() !== "");
+}
+
+async function renderSection(
+  ctx: Context,
+  definition: PromptSectionDefinition,
+  scope: Scope,
+  name: string,
+): Promise<string | undefined> {
+  try {
+    const sectionCtx = ctx.derive({ scope });
+    return await runCall({ scope, locals: ctx.locals }, () => definition.render(sectionCtx));
+  } catch (error) {
+    ctx.reportError(scope.owner.id, `prompt section ${name}`, error);
+    return undefined;
+  }
 }

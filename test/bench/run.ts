@@ -256,6 +256,7 @@ export default defineExtension({ name: "ver", contributes: [tool, slash], setup(
 
 async function reload(): Promise<void> {
   const box = makeBox({
+    "extensions/probe.ts": PROBE,
     "extensions/ver/index.ts": versioned(0),
     "extensions/ver/helper.ts": 'export const helper = (): string => "";\n',
     "extensions/ver/data.mjs": "export const data = Array.from({ length: 20000 }, (_, index) => ({ index }));\n",
@@ -273,32 +274,43 @@ async function reload(): Promise<void> {
       if ((await output).includes(`version ${version}"`)) break;
     }
     saved.push(now() - began);
+    // Saves of a person are further apart than the 60 ms within which they count as one.
+    await new Promise((resolve) => setTimeout(resolve, 150));
   }
   add("save → new version answers", `${ms(median(saved))} p50, ${ms(quantile(saved, 0.99))} p99`, "<= 60 ms p50");
-  const growth = await grow(host, box.write, 200);
-  const more = await grow(host, box.write, 1000);
-  add(
-    "memory kept over 1,000 reloads of three files",
-    `${((more / 1000) * 1024).toFixed(1)} kB each (first 200: ${((growth / 200) * 1024).toFixed(1)})`,
-    "<= 10 kB",
-  );
+  await grow(host, box.write, 200);
+  const kept = await grow(host, box.write, 1000);
+  add("heap kept over 1,000 reloads of three files", `${(kept / 1000 / 1024).toFixed(1)} kB each`, "<= 10 kB");
   await host.end();
   box.remove();
 }
 
-/** MiB of resident memory that `count` reloads added. */
+/** Prints the bytes of the daemon's heap after a full collection. */
+const PROBE = `import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { defineSlashCommand } from "mortise/extension";
+setFlagsFromString("--expose-gc");
+const gc = runInNewContext("gc");
+export default defineSlashCommand({ name: "heap", description: "Heap", run: (ctx) => { gc(); gc(); ctx.output("heap " + process.memoryUsage().heapUsed); } });
+`;
+
+/** Bytes of heap that `count` reloads added. */
 async function grow(host: Host, write: (path: string, text: string) => string, count: number): Promise<number> {
-  const settle = () => new Promise((resolve) => setTimeout(resolve, 1500));
-  await settle();
-  const before = residentMiB(host.pid);
+  const heap = async () => {
+    // What retires is disposed a moment after its successor is live.
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const output = host.line('"command_output"');
+    host.send({ type: "prompt", message: "/heap" });
+    return Number(/heap (\d+)/.exec(await output)?.[1]);
+  };
+  const before = await heap();
   for (let index = 0; index < count; index++) {
     write("extensions/ver/index.ts", versioned(1000 + index));
     const output = host.line('"command_output"');
-    host.send({ type: "prompt", message: `/reload ver` });
+    host.send({ type: "prompt", message: "/reload ver" });
     await output;
   }
-  await settle();
-  return residentMiB(host.pid) - before;
+  return (await heap()) - before;
 }
 
 const all: Record<string, () => Promise<void>> = { start, extensions, turns, state, stream, session, reload };
