@@ -25,6 +25,7 @@ import { Loader } from "./loader/loader.ts";
 import type { Options } from "./options.ts";
 import { Conversations } from "./services/agent.ts";
 import { dialectOf, virtualModulesOf } from "./services/dialects.ts";
+import { EventFilter } from "./services/event-filter.ts";
 import { Extensions, type ReloadReport, type UnitInfo } from "./services/extensions.ts";
 import { Framing } from "./services/framing.ts";
 import { HostContributions } from "./services/host-contributions.ts";
@@ -92,6 +93,7 @@ export class Daemon {
   readonly #core: Scope;
   readonly #trust: ProjectTrust;
   readonly #sessionsDir: string | undefined;
+  #wantedEvents: ReadonlySet<string> | undefined;
   #starting: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
   #timeline: [step: string, ms: number][] = [];
@@ -216,6 +218,7 @@ export class Daemon {
       launch: { tools: cli.tools },
       context: (scope, change) => this.kernel.createContext(scope ?? this.#core, change),
       sendFrame: (frame) => this.kernel.send(frame),
+      wants: (type) => this.#wantedEvents?.has(type) !== false,
       congested: () => sink.congested(),
       onDrain: (listener) => sink.onDrain(listener),
       reportError: (owner, event, error) => this.kernel.reportError({ owner, event, error }),
@@ -362,6 +365,13 @@ export class Daemon {
             return sink.version();
           },
           negotiate: () => sink.negotiate(),
+        }),
+      }),
+      defineService(EventFilter, {
+        create: () => ({
+          set: (events) => {
+            this.#wantedEvents = events === null ? undefined : new Set(events);
+          },
         }),
       }),
       defineService(HostContributions, { create: () => createHostContributions(this.kernel.registry) }),

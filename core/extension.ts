@@ -165,6 +165,7 @@ export {
   defineDialect,
   type VirtualModule,
 } from "./services/dialects.ts";
+export { EventFilter } from "./services/event-filter.ts";
 export { Extensions, ReloadReport, UnitInfo } from "./services/extensions.ts";
 export { FileLocks } from "./services/files.ts";
 export { Framing } from "./services/framing.ts";

@@ -21,6 +21,8 @@ export interface AgentEnvironment {
   context(scope: Scope | undefined, change: ContextChange): Context;
   /** Writes a frame to the host. Never blocks, never throws. */
   sendFrame(frame: Frame): void;
+  /** False for event types the host asked not to get. */
+  wants?(type: string): boolean;
   /** True while the host reads slower than frames are made. */
   congested(): boolean;
   /** Calls back once when the congestion is over; returns the cancellation. */

@@ -27,7 +27,8 @@ export class FrameOut {
 
   /** @param ended the message that became final with this frame. */
   emit(frame: Frame, scope: "conversation" | "process", ended?: AgentMessage): void {
-    if (this.attached || scope === "process") this.#env.sendFrame(frame);
+    const wanted = this.attached && this.#env.wants?.(frame.type) !== false;
+    if (wanted || scope === "process") this.#env.sendFrame(frame);
     for (const listener of [...this.#listeners]) {
       try {
         listener(frame);
