@@ -145,42 +145,43 @@ import m140 from "../../extensions/slash/tools.ts";
 import m141 from "../../extensions/slash/usage.ts";
 import m142 from "../../extensions/state/conversation-fields.ts";
 import m143 from "../../extensions/state/get-state.ts";
-import m144 from "../../extensions/subagents/agents.ts";
-import m145 from "../../extensions/subagents/assignment.ts";
-import m146 from "../../extensions/subagents/bundled-agents.ts";
-import m147 from "../../extensions/subagents/get-subagent-messages.ts";
-import m148 from "../../extensions/subagents/get-subagents.ts";
-import m149 from "../../extensions/subagents/service.ts";
-import m150 from "../../extensions/subagents/set-subagent-subscription.ts";
-import m151 from "../../extensions/subagents/settings.ts";
-import m152 from "../../extensions/subagents/subagent-event.ts";
-import m153 from "../../extensions/subagents/subagent-lifecycle.ts";
-import m154 from "../../extensions/subagents/subagent-progress.ts";
-import m155 from "../../extensions/subagents/yield.ts";
-import m156 from "../../extensions/templates/templates.ts";
-import m157 from "../../extensions/thinking/cycle-thinking-level.ts";
-import m158 from "../../extensions/thinking/get-available-thinking-levels.ts";
-import m159 from "../../extensions/thinking/set-thinking-level.ts";
-import m160 from "../../extensions/thinking/thinking-level-changed.ts";
-import m161 from "../../extensions/todos/eager.ts";
-import m162 from "../../extensions/todos/reminder.ts";
-import m163 from "../../extensions/todos/set-todos.ts";
-import m164 from "../../extensions/todos/todo-auto-clear.ts";
-import m165 from "../../extensions/todos/todo-phases.ts";
-import m166 from "../../extensions/todos/todo-reminder.ts";
-import m167 from "../../extensions/todos/todos.ts";
-import m168 from "../../extensions/trust/guardian.ts";
-import m169 from "../../extensions/ui/cancel.ts";
-import m170 from "../../extensions/ui/confirm.ts";
-import m171 from "../../extensions/ui/editor.ts";
-import m172 from "../../extensions/ui/input.ts";
-import m173 from "../../extensions/ui/notify.ts";
-import m174 from "../../extensions/ui/open-url.ts";
-import m175 from "../../extensions/ui/select.ts";
-import m176 from "../../extensions/ui/set-editor-text.ts";
-import m177 from "../../extensions/ui/set-status.ts";
-import m178 from "../../extensions/ui/set-title.ts";
-import m179 from "../../extensions/ui/set-widget.ts";
+import m144 from "../../extensions/state/set-event-filter.ts";
+import m145 from "../../extensions/subagents/agents.ts";
+import m146 from "../../extensions/subagents/assignment.ts";
+import m147 from "../../extensions/subagents/bundled-agents.ts";
+import m148 from "../../extensions/subagents/get-subagent-messages.ts";
+import m149 from "../../extensions/subagents/get-subagents.ts";
+import m150 from "../../extensions/subagents/service.ts";
+import m151 from "../../extensions/subagents/set-subagent-subscription.ts";
+import m152 from "../../extensions/subagents/settings.ts";
+import m153 from "../../extensions/subagents/subagent-event.ts";
+import m154 from "../../extensions/subagents/subagent-lifecycle.ts";
+import m155 from "../../extensions/subagents/subagent-progress.ts";
+import m156 from "../../extensions/subagents/yield.ts";
+import m157 from "../../extensions/templates/templates.ts";
+import m158 from "../../extensions/thinking/cycle-thinking-level.ts";
+import m159 from "../../extensions/thinking/get-available-thinking-levels.ts";
+import m160 from "../../extensions/thinking/set-thinking-level.ts";
+import m161 from "../../extensions/thinking/thinking-level-changed.ts";
+import m162 from "../../extensions/todos/eager.ts";
+import m163 from "../../extensions/todos/reminder.ts";
+import m164 from "../../extensions/todos/set-todos.ts";
+import m165 from "../../extensions/todos/todo-auto-clear.ts";
+import m166 from "../../extensions/todos/todo-phases.ts";
+import m167 from "../../extensions/todos/todo-reminder.ts";
+import m168 from "../../extensions/todos/todos.ts";
+import m169 from "../../extensions/trust/guardian.ts";
+import m170 from "../../extensions/ui/cancel.ts";
+import m171 from "../../extensions/ui/confirm.ts";
+import m172 from "../../extensions/ui/editor.ts";
+import m173 from "../../extensions/ui/input.ts";
+import m174 from "../../extensions/ui/notify.ts";
+import m175 from "../../extensions/ui/open-url.ts";
+import m176 from "../../extensions/ui/select.ts";
+import m177 from "../../extensions/ui/set-editor-text.ts";
+import m178 from "../../extensions/ui/set-status.ts";
+import m179 from "../../extensions/ui/set-title.ts";
+import m180 from "../../extensions/ui/set-widget.ts";
 
 /** Every built-in unit; `sources` are relative to the repository. */
 export const builtins: readonly BuiltinUnit[] = [
@@ -212,13 +213,13 @@ export const builtins: readonly BuiltinUnit[] = [
   { id: "builtin:shell", name: "shell", sources: "extensions/shell", definitions: () => [m114, m115, m116, m117, m118] },
   { id: "builtin:skills", name: "skills", sources: "extensions/skills", definitions: () => [m119, m120] },
   { id: "builtin:slash", name: "slash", sources: "extensions/slash", definitions: () => [m121, m122, m123, m124, m125, m126, m127, m128, m129, m130, m131, m132, m133, m134, m135, m136, m137, m138, m139, m140, m141] },
-  { id: "builtin:state", name: "state", sources: "extensions/state", definitions: () => [m142, m143] },
-  { id: "builtin:subagents", name: "subagents", sources: "extensions/subagents", definitions: () => [m144, m145, m146, m147, m148, m149, m150, m151, m152, m153, m154, m155] },
-  { id: "builtin:templates", name: "templates", sources: "extensions/templates", definitions: () => [m156] },
-  { id: "builtin:thinking", name: "thinking", sources: "extensions/thinking", definitions: () => [m157, m158, m159, m160] },
-  { id: "builtin:todos", name: "todos", sources: "extensions/todos", definitions: () => [m161, m162, m163, m164, m165, m166, m167] },
-  { id: "builtin:trust", name: "trust", sources: "extensions/trust", definitions: () => [m168] },
-  { id: "builtin:ui", name: "ui", sources: "extensions/ui", definitions: () => [m169, m170, m171, m172, m173, m174, m175, m176, m177, m178, m179] },
+  { id: "builtin:state", name: "state", sources: "extensions/state", definitions: () => [m142, m143, m144] },
+  { id: "builtin:subagents", name: "subagents", sources: "extensions/subagents", definitions: () => [m145, m146, m147, m148, m149, m150, m151, m152, m153, m154, m155, m156] },
+  { id: "builtin:templates", name: "templates", sources: "extensions/templates", definitions: () => [m157] },
+  { id: "builtin:thinking", name: "thinking", sources: "extensions/thinking", definitions: () => [m158, m159, m160, m161] },
+  { id: "builtin:todos", name: "todos", sources: "extensions/todos", definitions: () => [m162, m163, m164, m165, m166, m167, m168] },
+  { id: "builtin:trust", name: "trust", sources: "extensions/trust", definitions: () => [m169] },
+  { id: "builtin:ui", name: "ui", sources: "extensions/ui", definitions: () => [m170, m171, m172, m173, m174, m175, m176, m177, m178, m179, m180] },
   { id: "builtin:tool/ask", name: "ask", sources: "builtin-tools/ask.ts", definitions: () => [m0] },
   { id: "builtin:tool/bash", name: "bash", sources: "builtin-tools/bash.ts", definitions: () => [m1] },
   { id: "builtin:tool/edit", name: "edit", sources: "builtin-tools/edit.ts", definitions: () => [m2] },

@@ -818,6 +818,16 @@ export interface CommandMap {
     };
     result: undefined;
   };
+  /** Sends only events of these types; null sends all again. Responses and process-level frames are always sent. */
+  set_event_filter: {
+    params: {
+      /** Frame types, or null */
+      events: unknown;
+    };
+    result: {
+      events: Array<string> | null;
+    };
+  };
   /** Takes an extension out, or back in, until the daemon ends. Calls that run finish; what it hid answers again in the same step. */
   set_extension_enabled: {
     params: {
