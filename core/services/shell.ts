@@ -42,7 +42,7 @@ export interface ShellResult {
   fullOutputPath?: string | undefined;
   /** The shell's directory afterwards. */
   workingDir: string;
-  /** Notes for the model: PTY missing, processes left running and ended. */
+  /** Notes for the model: processes left running and ended. */
   notes: readonly string[];
 }
 

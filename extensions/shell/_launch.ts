@@ -18,7 +18,6 @@ export interface Prepared {
   readonly marker: string;
   /** Environment, directory and kind this shell stands for. */
   readonly key: string;
-  readonly notes: readonly string[];
 }
 
 export interface LaunchRequest {
@@ -43,9 +42,20 @@ export class Launcher {
   #bash: string | undefined;
   #closed = false;
 
-  /** `prefix` starts the marker of every process of this daemon. */
-  constructor(prefix: string) {
+  #told = false;
+
+  readonly #noTerminal: (reason: string) => void;
+
+  /** `prefix` starts the marker of every process of this daemon; `noTerminal` is told once why commands run over pipes. */
+  constructor(prefix: string, noTerminal: (reason: string) => void) {
     this.#prefix = prefix;
+    this.#noTerminal = noTerminal;
+  }
+
+  /** Once: the model gets the same result either way, so the person is told and not every result (DESIGN §8 "node-pty"). */
+  #tellOnce(reason: string): void {
+    if (!this.#told) this.#noTerminal(reason);
+    this.#told = true;
   }
 
   /** A shell for the request: the waiting one if it fits, else a new one. @throws {ToolError} when no shell can be started. */
@@ -117,8 +127,8 @@ export class Launcher {
     }
     script.on("error", () => {});
     output.on("error", () => {});
-    const notes = typeof opened === "string" ? [opened] : [];
-    const prepared: Prepared = { child, pid: child.pid, output, script, terminal, marker, key, notes };
+    if (typeof opened === "string") this.#tellOnce(opened);
+    const prepared: Prepared = { child, pid: child.pid, output, script, terminal, marker, key };
     if (terminal !== undefined) {
       this.#terminals.add(prepared);
       output.once("close", () => this.#terminals.delete(prepared));

@@ -34,7 +34,7 @@ export function openTerminal(): Terminal | string {
     const { native } = Native.parse(createRequire(import.meta.url)("node-pty"));
     pair = Pair.parse(native.open(COLUMNS, ROWS));
   } catch {
-    return "No terminal: the optional package node-pty is not installed or cannot be loaded; the command ran with pipes";
+    return "No terminal: the optional package node-pty is not installed or cannot be loaded; commands run with pipes";
   }
   // Opened again by name: the native descriptor is non-blocking, which the child would inherit and lose output by.
   const childFd = openSync(pair.pty, constants.O_RDWR | constants.O_NOCTTY);

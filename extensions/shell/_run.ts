@@ -93,7 +93,7 @@ class Flight {
   }
 
   #soFar(): ShellResult {
-    const { notes } = this.#prepared;
+    const notes: string[] = [];
     const workingDir = this.#options.request.cwd;
     const fullOutputPath = this.#collector.path;
     return { ...this.#collector.snapshot(), cancelled: true, timedOut: false, fullOutputPath, workingDir, notes };
@@ -112,7 +112,7 @@ class Flight {
     await this.#killing;
     this.#prepared.output.off("data", this.#onData);
     clearTimeout(this.#updateTimer);
-    const notes = [...this.#prepared.notes];
+    const notes: string[] = [];
     if (this.#stopped === undefined) notes.push(...(await this.#leave()));
     else this.#close();
     const fullOutputPath = await this.#collector.finish();

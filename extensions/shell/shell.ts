@@ -29,7 +29,9 @@ export default defineService(Shell, {
 class BashShell implements Shell {
   readonly #ctx: Context;
   readonly #prefix = `${process.pid}.${randomBytes(6).toString("hex")}.`;
-  readonly #launcher = new Launcher(this.#prefix);
+  readonly #launcher = new Launcher(this.#prefix, (message) => {
+    this.#ctx.sendRaw({ type: "notice", level: "warning", message, source: "shell" });
+  });
   readonly #running = new Set<Running>();
   readonly #directories = new Map<string, { base: string; current: string }>();
   #leftovers = false;
