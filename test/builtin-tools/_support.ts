@@ -65,6 +65,7 @@ export function bench(options: BenchOptions = {}): Bench {
       abort: async () => {},
     },
     update: (partial: ToolResult) => void updates.push(partial),
+    sendRaw: () => {},
     setting: (definition: { name: string; default: unknown }) => options.settings?.[definition.name] ?? definition.default,
     use: (token: { name: string }) => {
       const service = services.get(token.name);
