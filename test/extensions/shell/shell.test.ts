@@ -1,11 +1,12 @@
 // The Shell service through the bash tool and the RPC commands, with real processes.
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Credentials } from "mortise/extension";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import bash from "../../../builtin-tools/bash.ts";
 import abortBash from "../../../extensions/shell/abort-bash.ts";
 import rpcBash from "../../../extensions/shell/bash.ts";
@@ -144,7 +145,15 @@ describe.each(["rpc", "rpc-ui"] as const)("bash tool in %s", (mode) => {
   });
 });
 
-test("plain rpc gives a terminal without input, rpc-ui pipes", async () => {
+const hasTerminal = (() => {
+  try {
+    return createRequire(import.meta.url)("node-pty") !== undefined;
+  } catch {
+    return false;
+  }
+})();
+
+test.skipIf(!hasTerminal)("plain rpc gives a terminal without input, rpc-ui pipes", async () => {
   const command = "test -t 0 || printf 'in '; test -t 1 || printf 'out '; test -t 2 || printf err";
   b = bench({ mode: "rpc" });
   expect(textOf(await b.call(bash, { command }))).toBe("in ");
@@ -265,6 +274,8 @@ describe("RPC bash", () => {
 });
 
 test("disposing leaves no process, no file and no descriptor behind", async () => {
+  // A folder of its own: other tests of this process make temporary files at the same time.
+  vi.stubEnv("TMPDIR", mkdtempSync(join(tmpdir(), "mortise-own-")));
   b = bench({ mode: "rpc" });
   const descriptors = () =>
     execFileSync("ls", ["/proc/self/fd", `/proc/${process.pid}/fd`], { encoding: "utf8" }).split("\n").length;
@@ -283,5 +294,8 @@ test("disposing leaves no process, no file and no descriptor behind", async () =
   }
   expect(living("sleep 907.7")).toEqual([]);
   expect(temporary()).toEqual(filesBefore);
-  await until(() => descriptors() <= before + 1);
+  // One left behind a round would be five; the other test workers open a few of their own.
+  await until(() => descriptors() <= before + 4);
+  rmSync(tmpdir(), { recursive: true });
+  vi.unstubAllEnvs();
 });
