@@ -5,7 +5,7 @@ import type { Material } from "./_page.ts";
 import { slicer } from "./_slice.ts";
 import { defaultName } from "./_write.ts";
 
-const TODO_SLOT = "slot:todos";
+const PLAN_ENTRY = "slot:todos";
 
 export async function materialOf(ctx: Context, mask: Mask): Promise<Material> {
   const { log } = ctx.conversation;
@@ -42,7 +42,7 @@ export async function materialOf(ctx: Context, mask: Mask): Promise<Material> {
 
 /** The plan at the end of the path. */
 function todosOf(path: readonly SessionEntry[]): TodoPhase[] {
-  const last = path.findLast((entry) => entry.type === "custom" && entry.customType === TODO_SLOT);
+  const last = path.findLast((entry) => entry.type === "custom" && entry.customType === PLAN_ENTRY);
   const phases = z.array(TodoPhase).safeParse(last?.type === "custom" ? last.data : []);
   return phases.success ? phases.data : [];
 }
