@@ -58,7 +58,7 @@ export class Activator {
   /** Makes generations live: one synchronous swap, no await between reading the old state and writing the new. */
   commit(ready: readonly Ready[]): void {
     const live = ready.filter(({ unit, generation }) => {
-      if (!unit.removed && unit.enabled && generation.scope.state !== "disposed") return true;
+      if (unit.wanted && generation.scope.state !== "disposed") return true;
       void generation.discard();
       return false;
     });

@@ -11,6 +11,13 @@ export interface ReadFile {
   readonly hash: string;
 }
 
+/** A module is a file that must not be read now: the load is put off, it has not failed. */
+export class HeldFileError extends Error {
+  constructor(path: string) {
+    super(`${path} waits for the consent of the person in front of the host`);
+  }
+}
+
 const READ_TRIES = 5;
 const RETRY_MS = 4;
 

@@ -90,7 +90,7 @@ export class UnitWatch {
 
   /** Something may have happened to the unit. */
   touch(unit: Unit): void {
-    if (!this.#running || unit.removed || !unit.enabled || unit.source === undefined) return;
+    if (!this.#running || !unit.wanted || unit.source === undefined) return;
     const now = performance.now();
     if (now - unit.lastEventAt > MERGE_MS) this.#tried.delete(unit);
     unit.lastEventAt = now;
@@ -165,7 +165,7 @@ export class UnitWatch {
 
   #check(unit: Unit): void {
     unit.checkSoon = undefined;
-    if (!this.#running || unit.removed || !unit.enabled) return;
+    if (!this.#running || !unit.wanted) return;
     const change = unit.look();
     if (change !== "absent") {
       clearTimeout(unit.absenceTimer);
@@ -191,7 +191,7 @@ export class UnitWatch {
 
   #absent(unit: Unit): void {
     unit.absenceTimer = undefined;
-    if (!this.#running || unit.removed || !unit.enabled) return;
+    if (!this.#running || !unit.wanted) return;
     if (unit.look() === "absent") this.#options.gone(unit);
     else this.#check(unit);
   }

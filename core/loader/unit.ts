@@ -41,7 +41,6 @@ export class Unit {
   /** Waits because of a file it may not read (`LoaderOptions.mayRead`). */
   held = false;
   running: Promise<ReloadReport> | undefined;
-  readonly onDirty = new Set<() => void>();
   /** Wakes of `watch` timers. */
   lastEventAt = Number.NEGATIVE_INFINITY;
   checkSoon: NodeJS.Immediate | undefined;
@@ -49,6 +48,7 @@ export class Unit {
   absenceTimer: NodeJS.Timeout | undefined;
   /** Times of the last re-activations by a service, against circles. */
   reactivations: number[] = [];
+  readonly #onDirty = new Set<() => void>();
   #generation = 0;
   #seen = new Map<string, Seen>();
 
@@ -72,6 +72,11 @@ export class Unit {
     return { id: this.id, origin: this.origin, order: this.order };
   }
 
+  /** False once it was taken away or switched off: then nothing of it is loaded. */
+  get wanted(): boolean {
+    return !this.removed && this.enabled;
+  }
+
   nextGeneration(): number {
     return ++this.#generation;
   }
@@ -88,7 +93,22 @@ export class Unit {
 
   markDirty(): void {
     this.dirty++;
-    for (const wake of [...this.onDirty]) wake();
+    for (const wake of [...this.#onDirty]) wake();
+  }
+
+  /** True as soon as there is a reason to load that is newer than `seen`; false when none comes in time. */
+  becomesDirty(seen: number, withinMs: number): Promise<boolean> {
+    if (this.dirty !== seen) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const settle = (dirty: boolean) => {
+        clearTimeout(timer);
+        this.#onDirty.delete(wake);
+        resolve(dirty);
+      };
+      const wake = () => settle(true);
+      const timer = setTimeout(() => settle(false), withinMs);
+      this.#onDirty.add(wake);
+    });
   }
 
   /** True when `path`, or something below it, is watched. */

@@ -12,7 +12,8 @@ import { Scope } from "../../../core/kernel/scope.ts";
 import { Evaluation } from "../../../core/loader/evaluate.ts";
 import { createOwnedGlobals } from "../../../core/loader/globals.ts";
 import type { ErrorReport, LoaderHost } from "../../../core/loader/host.ts";
-import { Loader, type LoaderOptions } from "../../../core/loader/loader.ts";
+import { Loader } from "../../../core/loader/loader.ts";
+import type { LoaderOptions } from "../../../core/loader/loader-options.ts";
 import { Transformer } from "../../../core/loader/transform.ts";
 import { VirtualModules } from "../../../core/loader/virtual-modules.ts";
 
