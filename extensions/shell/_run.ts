@@ -16,6 +16,8 @@ const KILL_GRACE_MS = 2000;
 
 /** A command in flight. */
 export interface Running {
+  /** Process group of its shell. */
+  readonly group: number;
   readonly result: Promise<ShellResult>;
   /** Resolves when the tree has ended or was left running; the result of an aborted run may come before. */
   readonly over: Promise<unknown>;
@@ -37,6 +39,7 @@ export function start(run: ShellRun, options: RunOptions): Running {
   const flight = new Flight(run, prepared, options);
   const complete = flight.complete();
   return {
+    group: prepared.pid,
     result: run.abortGraceMs === undefined ? complete : flight.orShortAfterAbort(complete, run.abortGraceMs),
     over: complete,
     cancel: (graceMs) => flight.kill("cancelled", graceMs),

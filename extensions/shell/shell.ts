@@ -15,7 +15,8 @@ import {
 } from "mortise/extension";
 import { shellEnvironment } from "./_env.ts";
 import { Launcher, type LaunchRequest, type Prepared } from "./_launch.ts";
-import { killTree } from "./_processes.ts";
+import { Lifeline } from "./_lifeline.ts";
+import { groupExists, killTree } from "./_processes.ts";
 import { type Running, start } from "./_run.ts";
 
 export default defineService(Shell, {
@@ -32,6 +33,7 @@ class BashShell implements Shell {
   readonly #launcher = new Launcher(this.#prefix, (message) => {
     this.#ctx.sendRaw({ type: "notice", level: "warning", message, source: "shell" });
   });
+  readonly #lifeline = new Lifeline(this.#prefix);
   readonly #running = new Set<Running>();
   readonly #directories = new Map<string, { base: string; current: string }>();
   #leftovers = false;
@@ -54,15 +56,14 @@ class BashShell implements Shell {
       onLeftover: (prepared) => this.#adopt(prepared),
     });
     this.#running.add(running);
+    this.#lifeline.hold(running.group);
     try {
       const result = await running.result;
       if (run.session !== undefined) this.#directories.set(run.session, { base: run.cwd, current: result.workingDir });
       return result;
     } finally {
-      running.over.then(
-        () => this.#running.delete(running),
-        () => this.#running.delete(running),
-      );
+      const forget = () => this.#forget(running);
+      running.over.then(forget, forget);
       const next = { ...request, cwd: run.session === undefined ? request.cwd : this.#directory(run, request.cwd) };
       setImmediate(() => this.#launcher.prepare(next));
     }
@@ -79,7 +80,13 @@ class BashShell implements Shell {
   async close(): Promise<void> {
     this.#launcher.close();
     await this.killAll();
+    this.#lifeline.close();
     if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #forget(running: Running): void {
+    this.#running.delete(running);
+    if (!groupExists(running.group)) this.#lifeline.drop(running.group);
   }
 
   #adopt(prepared: Prepared): void {

@@ -161,6 +161,12 @@ function descendants(root: number): Map<number, string> {
   }
   return found;
 }
+/** Those of them that still run. A zombie now waits for the machine's init: the daemon is gone. */
+function living(family: ReadonlyMap<number, string>) {
+  return [...family.keys()]
+    .flatMap((pid) => statOf(pid) ?? [])
+    .filter(({ pid, started, state }) => state !== "Z" && family.get(pid) === started);
+}
 function statOf(pid: number) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -180,11 +186,7 @@ async function endsClean(stage: Stage, code: number, act: () => unknown): Promis
   expect(await daemon.exited).toBe(code);
   expect(performance.now() - began).toBeLessThan(END_LIMIT_MS);
   expect(processesWith(`.${mark}`)).toEqual([]);
-  // A zombie now waits for the machine's init: the daemon is gone.
-  const left = [...family.keys()]
-    .flatMap((pid) => statOf(pid) ?? [])
-    .filter(({ pid, started, state }) => state !== "Z" && family.get(pid) === started);
-  expect(left).toEqual([]);
+  expect(living(family)).toEqual([]);
   expect(readdirSync(temp)).toEqual([]);
   expect(readFileSync(goodbye, "utf8").trim().split("\n").sort()).toEqual(["native shutdown", "pi quit"]);
   filesAreComplete(daemon);
@@ -242,15 +244,18 @@ describe("everything runs", () => {
     });
   });
 
-  it("e: SIGKILL of the daemon only: the session is whole when it is opened again", patience, async () => {
-    const { daemon } = await everything();
-    // docs/runtime.md "Shutdown": they stay, and are ended here.
+  it("e: SIGKILL of the daemon only: its commands end, the session is whole when it is opened again", patience, async () => {
+    const { daemon, mark, temp } = await everything();
     const family = descendants(daemon.child.pid ?? 0);
-    use.later(() => {
-      for (const [pid, started] of family) if (statOf(pid)?.started === started) endNow(pid);
-    });
     daemon.child.kill("SIGKILL");
     expect(await daemon.exited).toBe("SIGKILL");
+    // The one of 802 ignores TERM and HUP; that of 803 was left in the background by a call that had ended.
+    await eventually("all commands have ended", () => processesWith(`.${mark}`).length === 0, 10_000);
+    await eventually("nothing of the daemon is left", () => living(family).length === 0, 10_000);
+    // docs/runtime.md "Shutdown": the remainder.
+    expect(readdirSync(temp).filter((name) => !name.startsWith("mortise-"))).toEqual([]);
+    const locks = readdirSync(join(daemon.home, "sessions"), { recursive: true, encoding: "utf8" });
+    expect(locks.filter((name) => name.endsWith(".lock")).length).toBeGreaterThan(0);
     const [file = ""] = sessionFiles(daemon.home).filter((each) => readFileSync(each, "utf8").includes("all at once"));
     expect(existsSync(file)).toBe(true);
     const again = use.start({ home: daemon.home, args: ["--session", file] });
