@@ -29,7 +29,6 @@ export {
 export { Model, THINKING_EFFORTS, type ThinkingEffort, ThinkingLevel } from "../protocol/model.ts";
 export { TodoPhase, TodoStatus, TodoTask } from "../protocol/session.ts";
 export type { AnswerDelta, AnswerWatch, Interruption } from "./agent/answer-watch.ts";
-export { estimateTokens } from "./agent/context-usage.ts";
 export type {
   ConversationHandle,
   InterruptMode,
@@ -254,3 +253,5 @@ export { listSessions, type SessionInfo } from "./session/list.ts";
 export { acquireLock, type SessionLock } from "./session/lock.ts";
 export type { SessionLog } from "./session/log.ts";
 export { messagesPage } from "./session/page.ts";
+export { Slices } from "./session/slices.ts";
+export { estimateTokens } from "./session/tokens.ts";

@@ -112,6 +112,7 @@ async function buildRequest(run: Run, signal: AbortSignal): Promise<ProviderRequ
   if (ctx.hasHooks(contextBuilding)) {
     messages = (await askHandlers(run, contextBuilding, { conversation, messages: [...messages] }))?.messages ?? messages;
   }
+  await conversation.providerView.prepare(messages);
   const systemPrompt = run.systemPrompt ?? (await conversation.systemPrompt());
   const models = ctx.tryUse(Models);
   const key = run.key ?? (models && (await untilAborted(models.key(model), signal, 0)));

@@ -377,7 +377,7 @@ export class Conversation implements RunConversation {
 
   contextUsage(): ContextUsage | undefined {
     const { model } = this.#selection;
-    return model && this.#usage.read(this.messages, model.contextWindow);
+    return model && this.#usage.read(this.log.contextSize.tokens, model.contextWindow);
   }
 
   // --- what the model is told ----------------------------------------------------------------------------------------

@@ -95,9 +95,17 @@ export class ConversationTable implements Conversations {
     if (live !== undefined) return Promise.resolve(live);
     // Two requests for one file are one: the second would find the file locked by the first.
     const path = real(file);
-    const opening = this.#opening.get(path) ?? SessionLog.open(file).then(({ log }) => this.create({ log }));
+    const opening = this.#opening.get(path) ?? this.#openLog(file);
     this.#opening.set(path, opening);
     return opening.finally(() => this.#opening.delete(path));
+  }
+
+  async #openLog(file: string): Promise<Conversation> {
+    const { log } = await SessionLog.open(file);
+    const conversation = this.create({ log });
+    // While the host waits anyway, so that the first turn of a long session is like any other.
+    await conversation.providerView.prepare(log.context());
+    return conversation;
   }
 
   attach(conversation: ConversationHandle): void {

@@ -29,8 +29,9 @@ const Foreign = z.object({
 /** The last plan on the path, without what is over (agent-semantics §3.3). */
 function planOf(log: SessionLog): TodoPhase[] | undefined {
   for (const entry of log.path().reverse()) {
-    const found = Foreign.safeParse(candidateIn(entry));
-    if (!found.success) continue;
+    const candidate = candidateIn(entry);
+    const found = candidate === undefined ? undefined : Foreign.safeParse(candidate);
+    if (!found?.success) continue;
     const phases = found.data.phases.map(({ name, tasks }) => ({
       name,
       tasks: tasks.flatMap(({ content, status }): TodoPhase["tasks"] => {
@@ -45,9 +46,9 @@ function planOf(log: SessionLog): TodoPhase[] | undefined {
 
 function candidateIn(entry: SessionEntry): unknown {
   if (entry.type === "custom") return "customType" in entry && entry.customType === "user_todo_edit" ? entry["data"] : undefined;
-  if (entry.type !== "message" || !("message" in entry)) return undefined;
-  const message: unknown = entry.message;
-  const result = TodoResult.safeParse(message);
+  // Looked at before it is parsed: a long history holds many results of other tools, and a failed parse is dear.
+  if (entry.type !== "message" || entry.message.role !== "toolResult" || entry.message.toolName !== "todo") return undefined;
+  const result = TodoResult.safeParse(entry.message);
   return result.success && result.data.isError !== true ? result.data.details : undefined;
 }
 

@@ -3,6 +3,7 @@
 import type { AgentMessage } from "../../protocol/message.ts";
 import { messageOf } from "./convert.ts";
 import { type CompactionEntry, modelOf, type SessionEntry } from "./entry.ts";
+import { ContextSize } from "./tokens.ts";
 
 const SLOT_PREFIX = "slot:";
 
@@ -18,6 +19,8 @@ export interface PathState {
 
 export class PathContext implements PathState {
   readonly #messages: AgentMessage[] = [];
+  /** Tokens of the messages. */
+  readonly size = new ContextSize();
   readonly #slots = new Map<string, unknown>();
   #chosen: { provider: string; modelId: string } | undefined;
   #inferred: { provider: string; modelId: string } | undefined;
@@ -27,8 +30,7 @@ export class PathContext implements PathState {
   constructor(path: readonly SessionEntry[], lostParent: (id: string) => string | null | undefined) {
     for (const entry of path) this.#track(entry);
     for (const entry of inContext(path, lostParent)) {
-      const message = messageOf(entry);
-      if (message !== undefined) this.#messages.push(message);
+      this.#push(entry);
     }
   }
 
@@ -54,9 +56,15 @@ export class PathContext implements PathState {
   extend(entry: SessionEntry): boolean {
     if (cuts(entry)) return false;
     this.#track(entry);
-    const message = messageOf(entry);
-    if (message !== undefined) this.#messages.push(message);
+    this.#push(entry);
     return true;
+  }
+
+  #push(entry: SessionEntry): void {
+    const message = messageOf(entry);
+    if (message === undefined) return;
+    this.#messages.push(message);
+    this.size.add(message);
   }
 
   #track(entry: SessionEntry): void {

@@ -1,12 +1,10 @@
 // Bytes of a file → lines, split on LF only (U+2028 and the like are text), in bounded memory and short slices of time.
 import type { FileHandle } from "node:fs/promises";
-import { setImmediate as nextTick } from "node:timers/promises";
+import { Slices } from "./slices.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 /** Longer lines are skipped as damage: no entry comes near it, and a string of that size cannot be parsed in bounded memory. */
 const MAX_LINE_BYTES = 256 * 1024 * 1024;
-/** Time after which the event loop gets a turn. */
-const SLICE_MS = 8;
 
 /** One line without its LF. `bytes` is valid only during the call; undefined when the line was too long to be kept. */
 export interface RawLine {
@@ -32,11 +30,11 @@ export async function readLines(
   const pending = new PendingLine(maxLine);
   let position = options.start ?? 0;
   let lineStart = position;
-  let sliceStart = performance.now();
+  const slices = new Slices();
   const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
   while (position < end) {
     const { bytesRead } = await handle.read(chunk, 0, Math.min(CHUNK_BYTES, end - position), position);
-    sliceStart = performance.now();
+    slices.restart();
     if (bytesRead === 0) break;
     const data = chunk.subarray(0, bytesRead);
     let from = 0;
@@ -46,10 +44,7 @@ export async function readLines(
       from = at + 1;
       if (!onLine({ bytes, offset: lineStart, length, complete: true })) return position + from;
       lineStart = position + from;
-      if (performance.now() - sliceStart > SLICE_MS) {
-        await nextTick();
-        sliceStart = performance.now();
-      }
+      if (slices.due) await slices.rest();
     }
     pending.add(data.subarray(from));
     position += bytesRead;

@@ -219,6 +219,10 @@ export class SessionLog {
   context(): readonly AgentMessage[] {
     return this.#pathContext().messages;
   }
+  /** Tokens of the in-context messages, kept while they are added: `estimated` throughout, `tokens` as services counted them. */
+  get contextSize(): { readonly estimated: number; readonly tokens: number } {
+    return this.#pathContext().size;
+  }
   /** The entries of the path that are in context, state entries included; a compaction comes first, then what it kept. */
   contextEntries(): SessionEntry[] {
     return inContext(this.path(), (id) => this.#tree.substituteOf(id));

@@ -4,6 +4,7 @@ import type { AssistantContent, InputContent, ToolCall } from "../../protocol/co
 import type { AgentMessage, AssistantMessage, ToolResultMessage, UserMessage } from "../../protocol/message.ts";
 import { fence } from "./convert.ts";
 import { isRecord } from "./entry.ts";
+import { Slices } from "./slices.ts";
 
 /** What reaches a provider. */
 export type ModelMessage = UserMessage | AssistantMessage | ToolResultMessage;
@@ -15,6 +16,9 @@ const MISSING_IMAGE_TEXT = "(image not available: its stored data is missing)";
 /** Converted forms by message. Messages are never changed once they are in context, so a form stays right. */
 const converted = new WeakMap<AgentMessage, ModelMessage | null>();
 const placeholders = new WeakMap<AssistantMessage, Map<string, ToolResultMessage>>();
+
+/** Messages of a step of `prepare`: a few milliseconds. */
+const PREPARED_AT_ONCE = 500;
 
 /** One answer that made a call, and whether a result for it was met. */
 interface Caller {
@@ -52,11 +56,31 @@ export class ProviderView {
   #uses = new Map<string, number>();
 
   repair(messages: readonly AgentMessage[]): ModelMessage[] {
+    const { results } = this.#settle(messages);
+    const tail: ModelMessage[] = [];
+    const uses = new Uses(this.#uses);
+    for (const message of messages.slice(this.#settled.length)) emit(tail, message, results, uses);
+    return this.#out.concat(tail);
+  }
+
+  /** Does most of the work of `repair` beforehand without holding the event loop: for a long context that was just opened. */
+  async prepare(messages: readonly AgentMessage[]): Promise<void> {
+    if (!this.#continues(messages)) this.#forget();
+    const slices = new Slices();
+    for (let end = this.#settled.length + PREPARED_AT_ONCE; end < messages.length; end += PREPARED_AT_ONCE) {
+      this.#settle(messages.slice(0, end));
+      if (slices.due) await slices.rest();
+    }
+  }
+
+  /** Takes in what no later message can change any more. Gives what belongs to the messages after it. */
+  #settle(messages: readonly AgentMessage[]): Matched {
     const from = this.#settled.length;
-    if (messages.length < from || this.#settled.some((message, index) => message !== messages[index]))
-      return this.#anew(messages);
-    const matched = this.#match(messages, from);
-    if (matched === undefined) return this.#anew(messages);
+    const matched = this.#continues(messages) ? this.#match(messages, from) : undefined;
+    if (matched === undefined) {
+      this.#forget();
+      return this.#settle(messages);
+    }
     const { results, reach } = matched;
     const lastAnswer = messages.findLastIndex((message) => message.role === "assistant");
     for (let index = from; index < lastAnswer; index++) {
@@ -67,18 +91,18 @@ export class ProviderView {
       if (message.role === "assistant") this.#remember(message, results.get(message));
       this.#settled.push(message);
     }
-    const tail: ModelMessage[] = [];
-    const uses = new Uses(this.#uses);
-    for (const message of messages.slice(this.#settled.length)) emit(tail, message, results, uses);
-    return this.#out.concat(tail);
+    return matched;
   }
 
-  #anew(messages: readonly AgentMessage[]): ModelMessage[] {
+  #continues(messages: readonly AgentMessage[]): boolean {
+    return messages.length >= this.#settled.length && this.#settled.every((message, index) => message === messages[index]);
+  }
+
+  #forget(): void {
     this.#settled = [];
     this.#out = [];
     this.#callers = new Map();
     this.#uses = new Map();
-    return this.repair(messages);
   }
 
   #remember(answer: AssistantMessage, results: ReadonlyMap<string, ToolResultMessage> | undefined): void {

@@ -19,15 +19,13 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { setImmediate as nextTick } from "node:timers/promises";
 import { SessionLockedError, SessionWriteError } from "./errors.ts";
 import { acquireLock, realFile, type SessionLock } from "./lock.ts";
+import { Slices } from "./slices.ts";
 
 const LF = 10;
 /** Characters written at once when a whole file is made. */
 const CHUNK_LENGTH = 256 * 1024;
-/** Time after which the event loop gets a turn. */
-const SLICE_MS = 8;
 
 /** Where an existing file stood when it was read. */
 export interface FileState {
@@ -283,12 +281,10 @@ function writeAll(fd: number, lines: Iterable<string>): number {
 
 async function writeInSlices(fd: number, lines: Iterable<string>): Promise<number> {
   let total = 0;
-  let sliceStart = performance.now();
+  const slices = new Slices();
   for (const block of blocks(lines)) {
     total += writeBlock(fd, block);
-    if (performance.now() - sliceStart < SLICE_MS) continue;
-    await nextTick();
-    sliceStart = performance.now();
+    if (slices.due) await slices.rest();
   }
   return total;
 }

@@ -12,6 +12,7 @@ import {
   messageOf,
   notice,
   type SessionLog,
+  Slices,
   sessionBeforeCompact,
   sessionCompacted,
 } from "mortise/extension";
@@ -62,11 +63,14 @@ export async function prepare(ctx: Context, { reason, customInstructions, signal
   if (model === undefined) throw new CommandError("No model selected");
   const { log } = conversation;
   const sizes = await measure(ctx, model);
+  const slices = new Slices();
   if (signal.aborted) throw cancelled();
   if (endsInCompaction(log)) throw new CommandError("Already compacted");
   const entries = log.contextEntries();
   const previous = entries.find((entry) => entry.type === "compaction");
+  if (slices.due) await slices.rest();
   const items = itemsOf(entries, sizes.scale);
+  if (slices.due) await slices.rest();
   if (items.length === 0) throw new CommandError("Nothing to compact (session too small)");
   const room = roomFor(ctx, sizes, items, reason);
   const cut = chooseCut(items, room, reason === "overflow");
@@ -75,6 +79,8 @@ export async function prepare(ctx: Context, { reason, customInstructions, signal
     throw new CommandError(cannotFit(sizes, model, cut.kind === "too large" ? cut.tokens : undefined));
   }
   const replaced = items.slice(0, cut.at);
+  if (slices.due) await slices.rest();
+  if (signal.aborted) throw cancelled();
   const splitAt = Math.min(cut.turnStart, cut.at);
   const kept = tokensOf(items.slice(cut.at));
   const plan: CompactionPlan = {
@@ -152,9 +158,7 @@ export async function execute(ctx: Context, prepared: Prepared): Promise<Compact
   const entryId = store(ctx, { type: "compaction", ...result, ...(supplied === undefined ? {} : { fromExtension: true }) });
   conversation.reload();
   const { sizes } = prepared;
-  const tokensAfter = Math.ceil(
-    sizes.prompt + conversation.messages.reduce((sum, message) => sum + estimateTokens(message), 0) * sizes.scale,
-  );
+  const tokensAfter = Math.ceil(sizes.prompt + conversation.log.contextSize.estimated * sizes.scale);
   await ctx.hook(sessionCompacted, {
     conversation,
     reason: plan.reason,

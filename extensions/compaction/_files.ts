@@ -7,7 +7,6 @@ export interface FileLists {
 }
 
 const Details = z.looseObject({ readFiles: z.array(z.string()).catch([]), modifiedFiles: z.array(z.string()).catch([]) });
-const PathArgument = z.looseObject({ path: z.string().min(1) });
 const HEADING = "## Files";
 /** Files named in the summary; the details hold all. */
 const MAX_NAMED = 100;
@@ -21,10 +20,11 @@ export function fileLists(messages: readonly AgentMessage[], earlierDetails: unk
     if (message.role !== "assistant") continue;
     for (const block of message.content) {
       if (block.type !== "toolCall") continue;
-      const path = PathArgument.safeParse(block.arguments);
-      if (!path.success) continue;
-      if (block.name === "read") read.add(path.data.path);
-      else if (block.name === "write" || block.name === "edit") modified.add(path.data.path);
+      // Not a schema: a history holds many calls of other tools, and a failed parse costs a hundred times as much.
+      const { path } = block.arguments;
+      if (typeof path !== "string" || path === "") continue;
+      if (block.name === "read") read.add(path);
+      else if (block.name === "write" || block.name === "edit") modified.add(path);
     }
   }
   return { readFiles: [...read].filter((file) => !modified.has(file)), modifiedFiles: [...modified] };

@@ -41,16 +41,16 @@ export async function summarise(ctx: Context, material: Material): Promise<strin
   const { model } = material;
   const window = model.contextWindow || UNKNOWN_WINDOW_TOKENS;
   const output = Math.max(MIN_OUTPUT_TOKENS, Math.min(MAX_OUTPUT_TOKENS, window / 4, material.room / 2));
-  const text = await ask(ctx, material, promptOf(material, window - output), Math.floor(output));
+  const text = await ask(ctx, material, await promptOf(material, window - output), Math.floor(output));
   return `${text}${lastRequest(material)}${leftOut(material)}${filesSection(material.files)}`;
 }
 
-function promptOf(material: Material, tokens: number): string {
+async function promptOf(material: Material, tokens: number): Promise<string> {
   const previousSummary = material.previousSummary && withoutFiles(material.previousSummary);
   const fixed = askFor({ ...material, previousSummary, transcript: "", turnPrefix: "" }).length + SYSTEM_PROMPT.length + 600;
   const chars = Math.max(1000, tokens * CHARS_PER_TOKEN - fixed);
-  const turnPrefix = transcript(material.turnPrefix, material.history.length === 0 ? chars : chars / 2);
-  const history = transcript(material.history, chars - turnPrefix.length);
+  const turnPrefix = await transcript(material.turnPrefix, material.history.length === 0 ? chars : chars / 2);
+  const history = await transcript(material.history, chars - turnPrefix.length);
   return askFor({ ...material, previousSummary, transcript: history, turnPrefix });
 }
 

@@ -1,5 +1,5 @@
 // Sizes: what the context, the prompt and the messages take, and how much there may be. All in tokens.
-import { type Context, type ConversationHandle, estimateTokens, type Model } from "mortise/extension";
+import type { Context, ConversationHandle, Model } from "mortise/extension";
 import { reserveTokens, thresholdPercent, thresholdTokens } from "./settings.ts";
 
 const CHARS_PER_TOKEN = 4;
@@ -25,7 +25,7 @@ export interface Sizes {
 export async function measure(ctx: Context, model: Model): Promise<Sizes> {
   const { conversation } = ctx;
   const prompt = await promptTokens(conversation);
-  const messages = conversation.messages.reduce((sum, message) => sum + estimateTokens(message), 0);
+  const messages = conversation.log.contextSize.estimated;
   const estimate = prompt + messages;
   const counted = conversation.contextUsage()?.tokens ?? 0;
   // Without an answer since the last compaction the count is an estimate of the messages alone.

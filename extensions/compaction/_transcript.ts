@@ -1,32 +1,45 @@
 // Messages as text for the summariser. Text, because a request of calls and results would be taken for work to go on with.
-import type { AgentMessage, AssistantContent, InputContent } from "mortise/extension";
+import { type AgentMessage, type AssistantContent, type InputContent, Slices } from "mortise/extension";
 
 /** Characters of one part. Tool results are long and mostly stale (agent-semantics §2.10). */
 const RESULT_CHARS = 2000;
 const CALL_CHARS = 1000;
 const MIN_PART_CHARS = 200;
+/** The line that says how many messages were left out. */
+const NOTE_CHARS = 60;
 
-/** The messages as text of at most `maxChars`: parts are shortened further, then the oldest are left out, visibly. */
-export function transcript(messages: readonly AgentMessage[], maxChars: number): string {
+/**
+ * The messages as text of at most `maxChars`: parts are shortened further, then the oldest are left out, visibly. Costs what fits,
+ * not what is there.
+ */
+export async function transcript(messages: readonly AgentMessage[], maxChars: number): Promise<string> {
+  const slices = new Slices();
   let limit = Math.max(MIN_PART_CHARS, maxChars);
   for (;;) {
-    const parts = messages.map((message) => describe(message, limit)).filter((part) => part !== "");
-    const length = parts.reduce((sum, part) => sum + part.length + 2, 0);
-    if (length <= maxChars) return parts.join("\n\n").toWellFormed();
-    if (limit <= MIN_PART_CHARS) return newest(parts, maxChars).toWellFormed();
+    const { parts, leftOut } = await newest(messages, maxChars, limit, slices);
+    if (leftOut === 0) return parts.join("\n\n").toWellFormed();
+    if (limit <= MIN_PART_CHARS)
+      return [`[${leftOut} earlier messages left out for want of room]`, ...parts].join("\n\n").toWellFormed();
     limit = Math.max(MIN_PART_CHARS, Math.floor(Math.min(limit, 40_000) / 2));
   }
 }
 
-function newest(parts: readonly string[], maxChars: number): string {
-  const kept: string[] = [];
+/** The newest messages that fit, oldest first, and how many are before them. Room is kept for the line that says so. */
+async function newest(messages: readonly AgentMessage[], maxChars: number, limit: number, slices: Slices) {
+  const room = limit <= MIN_PART_CHARS ? maxChars - NOTE_CHARS : maxChars;
+  const parts: string[] = [];
   let length = 0;
-  for (const part of [...parts].reverse()) {
-    if (length + part.length > maxChars - 60) break;
+  let index = messages.length - 1;
+  for (; index >= 0; index--) {
+    if (slices.due) await slices.rest();
+    const message = messages[index];
+    const part = message === undefined ? "" : describe(message, limit);
+    if (part === "") continue;
+    if (length + part.length + 2 > room) break;
     length += part.length + 2;
-    kept.unshift(part);
+    parts.push(part);
   }
-  return [`[${parts.length - kept.length} earlier messages left out for want of room]`, ...kept].join("\n\n");
+  return { parts: parts.reverse(), leftOut: index + 1 };
 }
 
 function describe(message: AgentMessage, limit: number): string {

@@ -299,3 +299,26 @@ it("a further turn costs what is new: the messages before the last answer are no
   expect(view.repair(longer)).toHaveLength(longer.length);
   expect(reads).toBeLessThan(60);
 });
+
+it("a long context that was just opened is prepared without holding the event loop, and the next request costs what is new", async () => {
+  const texts = Array.from({ length: 20_000 }, (_, index) => `text ${index}`);
+  const history = texts.map(
+    (text, index): AgentMessage => (index % 2 === 0 ? user(text) : assistant([{ type: "text", text }], "stop", index)),
+  );
+  const view = new ProviderView();
+  let turns = 0;
+  let isPrepared = false;
+  const counting = () => {
+    turns++;
+    if (!isPrepared) setImmediate(counting);
+  };
+  counting();
+  await view.prepare(history);
+  isPrepared = true;
+  expect(turns).toBeGreaterThan(1);
+  expect(view.repair(history)).toEqual(repairForProvider(history));
+  // Another context takes nothing over from the first.
+  const other = history.slice(10_000);
+  await view.prepare(other);
+  expect(view.repair(other)).toEqual(repairForProvider(other));
+});

@@ -237,11 +237,11 @@ describe("Cuts", { timeout: soak ? 600_000 : 30_000 }, () => {
     );
   });
 
-  it("leave transcripts of bounded size and well-formed text", () => {
-    fc.assert(
-      fc.property(steps, fc.integer({ min: 300, max: 5000 }), (list, chars) => {
+  it("leave transcripts of bounded size and well-formed text", async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, fc.integer({ min: 300, max: 5000 }), async (list, chars) => {
         const messages = play(list, () => {}).context();
-        const made = transcript(messages, chars);
+        const made = await transcript(messages, chars);
         expect(made.length).toBeLessThanOrEqual(chars);
         expect(made.isWellFormed()).toBe(true);
       }),
