@@ -58,6 +58,7 @@ export function truncateHead(text: string, limits: TruncationLimits = {}): Trunc
     lines++;
     end = next;
   }
+  if (by === null && bytes > maxBytes) by = "bytes";
   const partial = by === "bytes" && lines === 0;
   const content = partial ? headBytes(text, maxBytes) : text.slice(0, end);
   return record(text, by === null ? content : stripFinalNewline(content), by, partial, { maxLines, maxBytes });

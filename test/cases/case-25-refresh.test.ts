@@ -73,7 +73,7 @@ export default defineLoginFlow({
 
 /** A home whose login of "house" has expired, the services behind it, and daemons on it. */
 async function place(files: { auth?: string; authMode?: number; homeMode?: number } = {}) {
-  const home = realpathSync(mkdtempSync(join(tmpdir(), "mortise-refresh-")));
+  const home = realpathSync(mkdtempSync(join(tmpdir(), "mortise-renewal-")));
   later(() => rmSync(home, { recursive: true, force: true }));
   const tokens = await tokenService();
   const models = await startFakeOpenAI();
