@@ -1,7 +1,8 @@
 // Runs every transcript of this folder against a daemon. A transcript is lines:
 //   # prose; the first line says what the transcript shows
-//   @ {"modes": […], "options": {…}, "files": {…}, "end": "eof"}   how to start
+//   @ {"modes": […], "options": {…}, "files": {…}, "built": true}   how to start; with `built` the built daemon plays it as well
 //   > {…}    a frame the host sends (a line that is no JSON is sent as it is)
+//   > <eof>  the host closes its end, and the daemon ends
 //   < {…}    a frame that comes, in this order; frames between are allowed, fields not named as well
 //   <~ {…}   a frame that comes anywhere from here to the next `>`, in any order
 //   ! {…}    a frame that never comes in the whole transcript
@@ -10,21 +11,21 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, it } from "vitest";
-import { type StartOptions, startDaemon, type TestDaemon } from "../../core/testing.ts";
-import type { Frame } from "../../protocol/frame.ts";
+import { type StartOptions, startDaemon } from "../../core/testing.ts";
+import { startProcess } from "../support/process.ts";
+import { linesOf, play } from "./_play.ts";
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 
 interface Setup extends StartOptions {
   modes?: ("rpc" | "rpc-ui")[];
+  built?: boolean;
 }
 
 for (const file of readdirSync(folder)
   .filter((name) => name.endsWith(".jsonl"))
   .sort()) {
-  const lines = readFileSync(join(folder, file), "utf8")
-    .split("\n")
-    .filter((line) => line.trim() !== "");
+  const lines = linesOf(readFileSync(join(folder, file), "utf8"));
   const title = lines.find((line) => line.startsWith("# "))?.slice(2) ?? file;
   const setup = JSON.parse(lines.find((line) => line.startsWith("@ "))?.slice(2) ?? "{}") as Setup;
   describe(file, () => {
@@ -32,77 +33,19 @@ for (const file of readdirSync(folder)
       it(`${title} (${mode})`, async () => {
         const daemon = await startDaemon({ ...setup, options: { ...setup.options, mode } });
         try {
-          await play(daemon, lines);
+          await play(Object.assign(daemon, { end: () => daemon.daemon.close("ended") }), lines);
         } finally {
           await daemon.stop();
         }
       });
+      it.runIf(setup.built)(`${title} (${mode}, built)`, { timeout: 60_000 }, async () => {
+        const daemon = startProcess({ mode, files: setup.files ?? {}, model: setup.options?.model });
+        try {
+          await play(daemon, lines);
+        } finally {
+          await daemon.dispose();
+        }
+      });
     }
   });
-}
-
-async function play(daemon: TestDaemon, lines: readonly string[]): Promise<void> {
-  const bound = new Map<string, unknown>();
-  const forbidden: unknown[] = [];
-  let cursor = 0;
-  const loose: Promise<unknown>[] = [];
-  for (const line of lines) {
-    const text = line.slice(line.indexOf(" ") + 1);
-    if (line.startsWith("> ")) {
-      await Promise.all(loose.splice(0));
-      daemon.send(substitute(text, bound));
-    } else if (line.startsWith("< ")) {
-      const expected: unknown = JSON.parse(text);
-      const frame = await daemon.next((candidate) => fits(candidate, expected, bound), { after: cursor });
-      bind(frame, expected, bound);
-      cursor = daemon.frames.indexOf(frame) + 1;
-    } else if (line.startsWith("<~ ")) {
-      const expected: unknown = JSON.parse(text);
-      loose.push(
-        daemon
-          .next((candidate) => fits(candidate, expected, bound), { after: cursor })
-          .then((frame) => bind(frame, expected, bound)),
-      );
-    } else if (line.startsWith("! ")) {
-      forbidden.push(JSON.parse(text));
-    }
-  }
-  await Promise.all(loose);
-  for (const pattern of forbidden) {
-    const found = daemon.frames.find((frame) => fits(frame, pattern, bound));
-    if (found !== undefined) throw new Error(`A frame came that must not: ${JSON.stringify(found).slice(0, 500)}`);
-  }
-}
-
-function substitute(text: string, bound: ReadonlyMap<string, unknown>): string {
-  return text.replace(/"\$(\w+)"/g, (whole, name: string) => (bound.has(name) ? JSON.stringify(bound.get(name)) : whole));
-}
-
-/** True when every field of `expected` is in `actual`; "<absent>" fits a field that is not there. */
-function fits(actual: unknown, expected: unknown, bound: ReadonlyMap<string, unknown>): boolean {
-  if (expected === "<any>") return actual !== undefined;
-  if (expected === "<absent>") return actual === undefined;
-  if (typeof expected === "string" && /^\$\w+$/.test(expected)) {
-    const name = expected.slice(1);
-    return bound.has(name) ? Object.is(actual, bound.get(name)) : actual !== undefined;
-  }
-  if (Array.isArray(expected)) {
-    return (
-      Array.isArray(actual) &&
-      actual.length === expected.length &&
-      expected.every((each, index) => fits(actual[index], each, bound))
-    );
-  }
-  if (typeof expected === "object" && expected !== null) {
-    if (typeof actual !== "object" || actual === null) return false;
-    return Object.entries(expected).every(([key, value]) => fits((actual as Record<string, unknown>)[key], value, bound));
-  }
-  return Object.is(actual, expected);
-}
-
-function bind(actual: unknown, expected: unknown, bound: Map<string, unknown>): void {
-  if (typeof expected === "string" && /^\$\w+$/.test(expected)) bound.set(expected.slice(1), actual);
-  else if (typeof expected === "object" && expected !== null && typeof actual === "object" && actual !== null) {
-    for (const [key, value] of Object.entries(expected)) bind((actual as Frame)[key], value, bound);
-  }
 }
