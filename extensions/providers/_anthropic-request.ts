@@ -8,6 +8,7 @@ import {
   type Model,
   type ModelMessage,
   type ProviderRequest,
+  Slices,
   type ThinkingLevel,
   z,
 } from "mortise/extension";
@@ -38,10 +39,11 @@ const defaultBudgets = { minimal: 1024, low: 2048, medium: 8192, high: 16_384, x
 const MIN_BUDGET = 1024;
 const DEFAULT_MAX_TOKENS = 8192;
 
-export function buildRequest(request: ProviderRequest, budgets: Budgets = {}): BuiltRequest {
+/** In slices of time: a context may hold ten thousands of messages. */
+export async function buildRequest(request: ProviderRequest, budgets: Budgets = {}): Promise<BuiltRequest> {
   const names = toolNames(request, 128);
   const ids = new Renaming(64);
-  const messages = convert(request, names, ids);
+  const messages = await convert(request, names, ids);
   const system = request.systemPrompt
     .filter((text) => text.trim() !== "")
     .map((text): Messages.TextBlockParam => ({ type: "text", text }));
@@ -120,9 +122,11 @@ function leadsWithThinking(messages: readonly Param[]): boolean {
   return first === "thinking" || first === "redacted_thinking";
 }
 
-function convert(request: ProviderRequest, names: Renaming, ids: Renaming): Param[] {
+async function convert(request: ProviderRequest, names: Renaming, ids: Renaming): Promise<Param[]> {
+  const slices = new Slices();
   const turns: Param[] = [];
   for (const message of request.messages) {
+    if (slices.due) await slices.rest();
     const content = blocksOf(message, request.model, names, ids);
     if (content.length === 0) continue;
     const role = message.role === "assistant" ? "assistant" : "user";

@@ -3,6 +3,7 @@ import {
   type AssistantMessage,
   type Model,
   type ProviderRequest,
+  Slices,
   type ToolResultMessage,
   type UserMessage,
   z,
@@ -49,13 +50,14 @@ export function compatOf(model: Model, baseUrl: string): OpenAICompat {
   };
 }
 
-export function buildRequest(request: ProviderRequest, baseUrl: string): BuiltRequest {
+/** In slices of time: a context may hold ten thousands of messages. */
+export async function buildRequest(request: ProviderRequest, baseUrl: string): Promise<BuiltRequest> {
   const { model } = request;
   const compat = compatOf(model, baseUrl);
   const names = toolNames(request, 64);
   const params: ChatCompletionCreateParamsStreaming = {
     model: model.requestModelId ?? model.id,
-    messages: convert(request, compat, names),
+    messages: await convert(request, compat, names),
     stream: true,
   };
   if (compat.supportsUsageInStreaming !== false) params.stream_options = { include_usage: true };
@@ -86,9 +88,10 @@ function effortOf(
   return model.thinking?.off === "disabled" ? "none" : undefined;
 }
 
-function convert(request: ProviderRequest, compat: OpenAICompat, names: Renaming): ChatCompletionMessageParam[] {
+async function convert(request: ProviderRequest, compat: OpenAICompat, names: Renaming): Promise<ChatCompletionMessageParam[]> {
   const { model } = request;
   const ids = new Renaming(40);
+  const slices = new Slices();
   const messages: ChatCompletionMessageParam[] = [];
   const system = request.systemPrompt.filter((text) => text.trim() !== "").join("\n\n");
   // One message: the templates of many open models take no second one.
@@ -99,6 +102,7 @@ function convert(request: ProviderRequest, compat: OpenAICompat, names: Renaming
     pictures = [];
   };
   for (const message of request.messages) {
+    if (slices.due) await slices.rest();
     if (message.role === "toolResult") {
       const { text, images } = resultParts(message, model);
       messages.push({ role: "tool", tool_call_id: ids.to(message.toolCallId), content: text });

@@ -38,7 +38,7 @@ export default defineProvider({
 
 async function* answer(request: ProviderRequest, exchange: Exchange): AsyncGenerator<ProviderEvent> {
   exchange.connection.throwIfAborted();
-  const { params, names } = buildRequest(request, exchange.baseUrl);
+  const { params, names } = await buildRequest(request, exchange.baseUrl);
   const client = await open(exchange.baseUrl, request.apiKey, request.headers ?? {}, await exchange.fetch());
   const stream = await client.chat.completions.create(params, { signal: exchange.connection });
   const reader = new CompletionReader(names);
