@@ -1,5 +1,6 @@
 // Agent definitions: Markdown files of the project and the user, then contributions. Read again at every call, so that an
 // edited file holds from the next call on.
+import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -91,6 +92,8 @@ async function readDefinition(
 }
 
 async function markdownFiles(folder: string, warn: (message: string) => void): Promise<string[]> {
+  // Asked before every request, and mostly there is none: spares the round trip through a thread.
+  if (!existsSync(folder)) return [];
   try {
     const names = await readdir(folder);
     return names
