@@ -88,16 +88,23 @@ export class Exchange implements FaultSource {
         { status: response.status },
       );
     }
-    const watched = response.body.pipeThrough(
-      new TransformStream<Uint8Array, Uint8Array>({
-        transform: (chunk, controller) => {
-          this.#timer?.refresh();
-          controller.enqueue(chunk);
-        },
-      }),
-    );
+    const watched = noted(response.body, () => this.#timer?.refresh());
     return new Response(watched, { status: response.status, statusText: response.statusText, headers: response.headers });
   }
+}
+
+/** The same bytes; `onBytes` is called for each piece. A pipe through a TransformStream costs several times as much. */
+function noted(body: ReadableStream<Uint8Array>, onBytes: () => void): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (done) return controller.close();
+      onBytes();
+      controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
 }
 
 /**
