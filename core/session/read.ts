@@ -11,6 +11,7 @@ import { SessionFormatError } from "./errors.ts";
 import { type RawLine, readLines } from "./lines.ts";
 import { Migration } from "./migrate.ts";
 import { parseLine } from "./salvage.ts";
+import { estimateTokens } from "./tokens.ts";
 import { EntryTree } from "./tree.ts";
 
 /** A header has an id, a path and a title; a longer first line is something else. */
@@ -166,8 +167,9 @@ class Reader {
     }
     const added = this.tree.add(entry);
     if (added.bridged) this.#note(line, "lost parent");
-    // Converted here, in the slices of reading, so that building the context later takes no long step.
-    messageOf(added.entry);
+    // Converted and measured here, in the slices of reading, so that building the context later takes no long step.
+    const message = messageOf(added.entry);
+    if (message !== undefined) estimateTokens(message);
   }
 
   #head(value: unknown): void {

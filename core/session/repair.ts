@@ -180,6 +180,7 @@ function pushAnswer(
   uses: UseCounts,
 ): void {
   const failed = original.stopReason === "error" || original.stopReason === "aborted";
+  if (!failed && form.content.every((block) => block.type === "text")) return void out.push(form);
   const seen = new Set<string>();
   const answers: ToolResultMessage[] = [];
   let changed = false;
@@ -284,56 +285,63 @@ function toolResult(message: ToolResultMessage): ToolResultMessage {
 
 function answer(message: AssistantMessage): AssistantMessage | undefined {
   const failed = message.stopReason === "error" || message.stopReason === "aborted";
-  const content = message.content.flatMap((block) => cleanAnswerBlock(block, failed));
+  const content = cleaned(message.content, (block) => cleanAnswerBlock(block, failed));
   if (content.length === 0) return undefined;
-  const same = content.length === message.content.length && content.every((block, i) => block === message.content[i]);
-  return same ? message : { ...message, content };
+  return content === message.content ? message : { ...message, content };
 }
 
-function cleanAnswerBlock(block: AssistantContent, failed: boolean): AssistantContent[] {
+function cleanAnswerBlock(block: AssistantContent, failed: boolean): AssistantContent | undefined {
   switch (block.type) {
     case "text": {
       const text = cleanText(block.text);
-      if (text.trim() === "") return [];
-      return [text === block.text ? block : { type: "text", text }];
+      if (text.trim() === "") return undefined;
+      return text === block.text ? block : { type: "text", text };
     }
     case "thinking": {
       const thinking = cleanText(block.thinking);
       const signed = block.thinkingSignature !== undefined && block.thinkingSignature !== "";
       // Signed blocks count byte by byte; unsigned ones of a broken-off answer are refused by the services that sign.
-      if (signed) return thinking === block.thinking ? [block] : [];
-      if (failed || thinking.trim() === "") return [];
-      return [thinking === block.thinking ? block : { ...block, thinking }];
+      if (signed) return thinking === block.thinking ? block : undefined;
+      if (failed || thinking.trim() === "") return undefined;
+      return thinking === block.thinking ? block : { ...block, thinking };
     }
     case "toolCall": {
       const args = cleanValue(block.arguments);
-      return [args === block.arguments || !isRecord(args) ? block : { ...block, arguments: args }];
+      return args === block.arguments || !isRecord(args) ? block : { ...block, arguments: args };
     }
     default:
-      return [block];
+      return block;
   }
 }
 
-/** The array itself when nothing had to change. */
 function cleanBlocks(blocks: InputContent[]): InputContent[] {
-  const clean = blocks.flatMap((block): InputContent[] => {
+  return cleaned(blocks, (block) => {
     if (block.type === "image") {
       const missing = block.data === "" || block.data.startsWith("blob:");
-      return [missing ? { type: "text", text: MISSING_IMAGE_TEXT } : block];
+      return missing ? { type: "text", text: MISSING_IMAGE_TEXT } : block;
     }
     const text = cleanText(block.text);
-    if (text.trim() === "") return [];
-    return [text === block.text ? block : { ...block, text }];
+    if (text.trim() === "") return undefined;
+    return text === block.text ? block : { ...block, text };
   });
-  return clean.length === blocks.length && clean.every((block, i) => block === blocks[i]) ? blocks : clean;
 }
 
-const UNSAFE = /\p{Surrogate}|\u0000/u;
-const UNSAFE_ALL = /\p{Surrogate}|\u0000/gu;
+/** The blocks as `clean` gives them, without those it gives undefined for. The array itself when nothing had to change. */
+function cleaned<B>(blocks: B[], clean: (block: B) => B | undefined): B[] {
+  let copy: B[] | undefined;
+  for (const [index, block] of blocks.entries()) {
+    const form = clean(block);
+    if (form !== block) copy ??= blocks.slice(0, index);
+    if (form !== undefined) copy?.push(form);
+  }
+  return copy ?? blocks;
+}
+
+const UNSAFE = /\p{Surrogate}|\u0000/gu;
 
 /** Lone surrogates and NUL become U+FFFD: services refuse them, and the reader still sees that something stood there. */
 export function cleanText(text: string): string {
-  return UNSAFE.test(text) ? text.replace(UNSAFE_ALL, "\uFFFD") : text;
+  return text.isWellFormed() && !text.includes("\u0000") ? text : text.replace(UNSAFE, "\uFFFD");
 }
 
 /** The value itself when all texts and keys in it are clean. */
