@@ -1,32 +1,30 @@
 // The composition root: kernel, loader, conversations and the services that come from the process, put together. Knows no
 // feature by name; `process.ts` gives it pipes, `testing.ts` gives it arrays.
-import { realpathSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import type { Frame } from "../protocol/frame.ts";
 import { ConversationTable } from "./agent/conversations.ts";
 import type { AgentEnvironment } from "./agent/environment.ts";
 import { agentFrames } from "./agent/events.ts";
 import { dialogWithheld, sessionSwitched } from "./agent/hook-points.ts";
 import type { SettingDefinition } from "./agent/settings.ts";
+import { configuredRoots, extensionRoots, PACKAGE_ROOT, projectRoot } from "./extension-roots.ts";
 import { coreFrames } from "./frames.ts";
 import { createHostContributions } from "./host-contributions.ts";
 import { createIsolation } from "./isolate.ts";
 import { currentCall } from "./kernel/attribution.ts";
 import type { Context, Logger } from "./kernel/context.ts";
 import type { AnyDefinition } from "./kernel/definition.ts";
-import { CommandError, errorMessage } from "./kernel/errors.ts";
 import { type FrameSink, Kernel } from "./kernel/kernel.ts";
 import { Scope } from "./kernel/scope.ts";
 import { defineService } from "./kernel/services.ts";
 import { discover } from "./loader/discover.ts";
-import type { BuiltinUnit, UnitInfo as LoadedUnit, Root } from "./loader/host.ts";
+import type { BuiltinUnit } from "./loader/host.ts";
 import { Loader } from "./loader/loader.ts";
 import type { Options } from "./options.ts";
 import { Conversations } from "./services/agent.ts";
 import { dialectOf, virtualModulesOf } from "./services/dialects.ts";
 import { EventFilter } from "./services/event-filter.ts";
-import { Extensions, type ReloadReport, type UnitInfo } from "./services/extensions.ts";
+import { Extensions } from "./services/extensions.ts";
 import { Framing } from "./services/framing.ts";
 import { HostContributions } from "./services/host-contributions.ts";
 import { Launch } from "./services/launch.ts";
@@ -37,6 +35,7 @@ import { ProjectCode, Trust } from "./services/trust.ts";
 import { newestUnlocked, resolveSession } from "./session/list.ts";
 import { ProjectTrust } from "./trust.ts";
 import { createProjectCode } from "./trust-question.ts";
+import { createExtensions, startReport } from "./unit-listing.ts";
 
 /** Where frames go, with what the agent needs to know of a slow reader. */
 export interface DaemonSink extends FrameSink {
@@ -70,19 +69,6 @@ const START_LIMIT_MS = 12_000;
 /** 000_…, "Background conversations": what still runs then is stopped. */
 const BACKGROUND_GRACE_MS = 5_000;
 const DEV_PATIENCE_MS = 120_000;
-const PACKAGE_ROOT = packageRoot();
-const EMPTY_UNIT = {
-  origin: "project" as const,
-  state: "untrusted" as const,
-  generation: 0,
-  contributes: [],
-  shadows: [],
-  shadowedBy: [],
-  files: [],
-  timings: { resolve: 0, transpile: 0, evaluate: 0, setup: 0 },
-  handlers: { calls: 0, p95Ms: 0 },
-  errors: 0,
-};
 
 export class Daemon {
   readonly kernel: Kernel;
@@ -148,9 +134,10 @@ export class Daemon {
     await this.#openSession();
     mark("session");
     await loading;
-    await this.#addConfiguredRoots();
+    const configured = this.kernel.services.tryUse(Settings)?.getPath("extensions");
+    for (const root of configuredRoots(configured, this.#options)) await this.loader.addRoot(root);
     mark("extensions");
-    if (this.#options.options.printExtensions) this.#printExtensions();
+    if (this.#options.options.printExtensions) process.stderr.write(startReport(this.#timeline, this.loader.units()));
     const { attached } = this.conversations;
     const ctx = this.kernel.createContext(this.#core, { locals: { conversation: attached } });
     await ctx.hook(sessionSwitched, { conversation: attached, reason: "startup", previousFile: undefined });
@@ -267,7 +254,7 @@ export class Daemon {
       },
       {
         builtins: this.#options.builtins,
-        roots: this.#roots(),
+        roots: extensionRoots({ ...this.#options, isTrusted: (dir) => this.#trust.isTrusted(dir) }),
         virtualModules: () => this.#virtualModules(),
         adaptFactory: (factory, info) => dialectOf(this.#dialects(), info).adapt((api) => factory(api) as unknown, info),
         isolate: createIsolation({
@@ -307,42 +294,14 @@ export class Daemon {
     return modules;
   }
 
-  /** DESIGN §2 "Extension folders", in the order in which units of one rank answer. */
-  #roots(): Root[] {
-    const { options: cli, home, builtins } = this.#options;
-    const roots: Root[] = [];
-    for (const path of cli.extension) roots.push({ path, origin: "cli", kind: "unit" });
-    if (cli.noExtensions) return roots;
-    if (this.#trust.isTrusted(cli.cwd)) roots.push(this.#projectRoot());
-    roots.push({ path: join(home, "extensions"), origin: "user", kind: "folder" });
-    if (!this.#options.packageExtensions) return roots;
-    const own = join(PACKAGE_ROOT, "extensions");
-    const exclude = builtins.flatMap((unit) => (unit.sources === undefined ? [] : [real(join(PACKAGE_ROOT, unit.sources))]));
-    roots.push({ path: own, origin: "user", kind: "folder", exclude });
-    return roots;
-  }
-
-  #projectRoot(): Root {
-    return { path: join(this.#options.options.cwd, ".mortise", "extensions"), origin: "project", kind: "folder" };
-  }
-
-  async #addConfiguredRoots(): Promise<void> {
-    const paths = this.kernel.services.tryUse(Settings)?.getPath("extensions");
-    if (this.#options.options.noExtensions || !Array.isArray(paths)) return;
-    for (const path of paths) {
-      if (typeof path === "string")
-        await this.loader.addRoot({ path: expand(path, this.#options), origin: "user", kind: "unit" });
-    }
-  }
-
   /** Services that come from the process, and the frames no extension owns. */
   #registerCore(): void {
     const { sink, options: cli, home, env } = this.#options;
     const launch = { home, cwd: cli.cwd, sessionsDir: this.#sessionsDir, options: { ...cli }, env };
     const trust = this.#trust;
     trust.onChange(() => {
-      if (!trust.isTrusted(cli.cwd)) void this.loader.removeRoot(this.#projectRoot().path);
-      else if (!cli.noExtensions) void this.loader.addRoot(this.#projectRoot()).then(() => this.loader.retryHeld());
+      if (!trust.isTrusted(cli.cwd)) void this.loader.removeRoot(projectRoot(cli.cwd).path);
+      else if (!cli.noExtensions) void this.loader.addRoot(projectRoot(cli.cwd)).then(() => this.loader.retryHeld());
     });
     this.loader.onActivated(({ unitId, scope }) => {
       if (scope.owner.origin !== "project") return;
@@ -384,62 +343,17 @@ export class Daemon {
         }),
       }),
       defineService(ProjectCode, { create: () => projectCode }),
-      defineService(Extensions, { create: () => this.#extensions() }),
+      defineService(Extensions, {
+        create: () =>
+          createExtensions({
+            loader: this.loader,
+            kernel: this.kernel,
+            // Units of the project that nobody said yes to: their names are read, their code is not.
+            untrusted: () => (cli.noExtensions || trust.isTrusted(cli.cwd) ? [] : discover(projectRoot(cli.cwd))),
+          }),
+      }),
     ];
     this.kernel.registry.swap({ add: definitions.map((definition) => this.kernel.registry.entry(definition, this.#core)) });
-  }
-
-  #extensions(): Extensions {
-    const { loader } = this;
-    return {
-      list: () => [...loader.units().map((unit) => this.#unitInfo(unit)), ...this.#untrusted()],
-      async reload(id) {
-        if (id !== undefined) findUnit(loader, id);
-        const reports = await loader.reload(id === undefined ? undefined : findUnit(loader, id).id);
-        return reports.map(
-          ({ id: unit, outcome, error, timings }): ReloadReport => ({
-            id: unit,
-            outcome: outcome === "skipped" ? "unchanged" : outcome,
-            ...(error === undefined ? {} : { error: errorMessage(error) }),
-            ...(timings === undefined ? {} : { ms: timings.evaluate + timings.setup }),
-          }),
-        );
-      },
-      setEnabled: (id, enabled) => loader.setEnabled(findUnit(loader, id).id, enabled),
-    };
-  }
-
-  #unitInfo(unit: LoadedUnit): UnitInfo {
-    const { hooks } = this.kernel;
-    return {
-      id: unit.id,
-      name: nameOf(unit),
-      origin: unit.origin,
-      state: stateOf(unit),
-      ...(unit.origin === "builtin" ? {} : { path: unit.path }),
-      generation: unit.generation,
-      ...(unit.draining === undefined ? {} : { draining: unit.draining }),
-      contributes: [...unit.contributes],
-      shadows: [...unit.shadows],
-      shadowedBy: [...unit.shadowedBy],
-      files: [...unit.files],
-      timings: { ...unit.timings },
-      handlers: hooks.latencies.of(unit.id),
-      errors: this.kernel.errorCount(unit.id),
-      ...(unit.error === undefined ? {} : { error: unit.error }),
-    };
-  }
-
-  /** Units of the project that nobody said yes to: their names are read, their code is not. */
-  #untrusted(): UnitInfo[] {
-    const { cwd, noExtensions } = this.#options.options;
-    if (noExtensions || this.#trust.isTrusted(cwd)) return [];
-    return discover(this.#projectRoot()).map((source) => ({
-      ...EMPTY_UNIT,
-      id: source.id,
-      name: nameOf(source),
-      path: source.path,
-    }));
   }
 
   async #openSession(): Promise<void> {
@@ -456,17 +370,6 @@ export class Daemon {
     if (cli.session !== undefined) return resolveSession(cli.session, { cwd: cli.cwd, sessionsDir });
     return cli.continue ? newestUnlocked(sessionsDir, cli.cwd) : undefined;
   }
-
-  #printExtensions(): void {
-    const lines = this.#timeline.map(([step, ms]) => `${step} after ${ms.toFixed(1)} ms`);
-    for (const unit of this.loader.units()) {
-      const { resolve, transpile, evaluate, setup } = unit.timings;
-      const spent = `resolve ${resolve.toFixed(1)}, transpile ${transpile.toFixed(1)}, evaluate ${evaluate.toFixed(1)}, setup ${setup.toFixed(1)} ms`;
-      lines.push(`${unit.state.padEnd(11)} ${unit.origin.padEnd(8)} ${unit.id} generation ${unit.generation} (${spent})`);
-      for (const key of unit.contributes) lines.push(`              ${key}`);
-    }
-    process.stderr.write(`${lines.join("\n")}\n`);
-  }
 }
 
 /** Resolves when `work` has ended in any way, at the latest after `limitMs`. */
@@ -477,42 +380,6 @@ async function untilSettled(work: Promise<unknown> | undefined, limitMs: number)
   });
   await Promise.race([Promise.resolve(work).catch(() => {}), limit]);
   clearTimeout(timer);
-}
-
-function findUnit(loader: Loader, id: string): LoadedUnit {
-  const units = loader.units();
-  const found = units.find((unit) => unit.id === id) ?? units.find((unit) => nameOf(unit) === id || unit.path === id);
-  if (found === undefined) throw new CommandError(`No extension is called "${id}"`, "not_found");
-  return found;
-}
-
-function nameOf(unit: { readonly path: string }): string {
-  return (unit.path.split("/").at(-1) ?? unit.path).replace(/\.[cm]?[jt]sx?$/, "");
-}
-
-function stateOf(unit: LoadedUnit): UnitInfo["state"] {
-  if (unit.state === "failed" || unit.state === "disabled" || unit.state === "quarantined") return unit.state;
-  if (unit.generation > 0) return "active";
-  return unit.held ? "untrusted" : "loading";
-}
-
-function expand(path: string, { env, options }: DaemonOptions): string {
-  const home = path === "~" || path.startsWith("~/") ? (env["HOME"] ?? "~") + path.slice(1) : path;
-  return join(home.startsWith("/") ? "" : options.cwd, home);
-}
-
-function real(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
-}
-
-/** The folder with package.json: one up from `core/`, or from `dist/` and its chunks. */
-function packageRoot(): string {
-  const here = dirname(fileURLToPath(import.meta.url));
-  return here.endsWith("chunks") ? dirname(dirname(here)) : dirname(here);
 }
 
 export type { Frame };
