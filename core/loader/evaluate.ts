@@ -182,12 +182,13 @@ export class Evaluation {
 
   async #read(path: string): Promise<ReadFile> {
     this.#graph.assertReadable(path);
+    // Before the read: what became readable right after it failed would else be taken for what was tried.
+    const state = fingerprint(path);
     let file: ReadFile;
     try {
       file = await readStable(path);
     } catch (error) {
       // Unreadable is not absent: it is watched for becoming readable.
-      const state = fingerprint(path);
       if (state === null) this.#graph.missing.add(path);
       else this.#graph.note(path, { fingerprint: state, hash: "" });
       throw error;
