@@ -72,11 +72,14 @@ export class Chromium {
 
   async close(): Promise<void> {
     const ended = new Promise((resolve) => this.#child.once("exit", resolve));
-    if (this.#child.exitCode === null) {
-      this.#child.kill("SIGKILL");
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      // In order, so that its helpers end before the profile is removed.
+      this.send("Browser.close").catch(() => {});
+      const limit = setTimeout(() => this.#child.kill("SIGKILL"), 5000);
       await ended;
+      clearTimeout(limit);
     }
-    rmSync(this.profile, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(this.profile, { recursive: true, force: true, maxRetries: 20 });
   }
 
   #read(chunk: string): void {
