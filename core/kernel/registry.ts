@@ -1,6 +1,6 @@
 // kind + name → a stack of contributions ordered by rank; the top one answers. `swap` is the only writer and is synchronous,
 // so a reader never sees half an extension. Kinds with many answers (hooks) read the whole list.
-import type { AnyDefinition, Kind, Kinds } from "./definition.ts";
+import { type AnyDefinition, define, type Kind, type Kinds } from "./definition.ts";
 import { RANK, type Scope } from "./scope.ts";
 
 /** One contribution in place. */
@@ -23,12 +23,14 @@ export interface RegistryDiff {
   touches(kind: Kind, name?: string): boolean;
 }
 
-/** Settings that decide conflicts differently: which owner answers a name, and which owners never do. */
+/** Settings that decide conflicts differently: which owner answers a name, which never do, and what is there under a second name. */
 export interface ConflictPolicy {
   /** `kind:name` → owner id that answers. */
   prefer: ReadonlyMap<string, string>;
   /** Owner ids, or `kind:name owner`, values that are hidden. */
   suppress: ReadonlySet<string>;
+  /** `kind:name owner` → a further name of that contribution, in whose stack it takes the place of its rank. */
+  alias?: ReadonlyMap<string, string> | undefined;
 }
 
 const noPolicy: ConflictPolicy = { prefer: new Map(), suppress: new Set() };
@@ -43,6 +45,8 @@ export class Registry {
   readonly #listCache = new Map<Kind, readonly Entry[]>();
   readonly #allCache = new Map<Kind, readonly Entry[]>();
   readonly #listeners = new Set<(diff: RegistryDiff) => void>();
+  /** What stands under a second name, by the contribution it is. */
+  readonly #aliases = new Map<Entry, Entry>();
   #policy: ConflictPolicy = noPolicy;
   #seq = 0;
   #version = 0;
@@ -122,17 +126,14 @@ export class Registry {
     const removed: Entry[] = [];
     const added: Entry[] = [];
     for (const entry of change.remove ?? []) {
-      const stack = this.#remember(entry, before);
-      const index = stack.indexOf(entry);
-      if (index < 0) continue;
-      stack.splice(index, 1);
+      if (!this.#take(entry, before)) continue;
       removed.push(entry);
+      this.#dropAlias(entry, before);
     }
     for (const entry of change.add ?? []) {
-      const stack = this.#remember(entry, before);
-      stack.push(entry);
-      stack.sort(byRank);
+      this.#put(entry, before);
       added.push(entry);
+      this.#addAlias(entry, before);
     }
     return this.#publish(before, added, removed);
   }
@@ -142,6 +143,8 @@ export class Registry {
     const before = new Map<string, AnyDefinition | undefined>();
     for (const [key, stack] of this.#stacks) before.set(key, this.#top(stack)?.definition);
     this.#policy = policy;
+    for (const entry of [...this.#aliases.keys()]) this.#dropAlias(entry, before);
+    if (policy.alias?.size) for (const entry of [...this.#stacks.values()].flat()) this.#addAlias(entry, before);
     return this.#publish(before, [], []);
   }
 
@@ -149,6 +152,35 @@ export class Registry {
   onChange(listener: (diff: RegistryDiff) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  #put(entry: Entry, before: Map<string, AnyDefinition | undefined>): void {
+    const stack = this.#remember(entry, before);
+    stack.push(entry);
+    stack.sort(byRank);
+  }
+
+  /** False when it is not there. */
+  #take(entry: Entry, before: Map<string, AnyDefinition | undefined>): boolean {
+    const stack = this.#remember(entry, before);
+    const index = stack.indexOf(entry);
+    if (index >= 0) stack.splice(index, 1);
+    return index >= 0;
+  }
+
+  #addAlias(entry: Entry, before: Map<string, AnyDefinition | undefined>): void {
+    const name = this.#policy.alias?.get(`${keyOf(entry.kind, entry.name)} ${entry.scope.owner.id}`);
+    if (name === undefined || name === entry.name) return;
+    const alias = { ...entry, name, definition: define({ ...entry.definition, name }) } as Entry;
+    this.#aliases.set(entry, alias);
+    this.#put(alias, before);
+  }
+
+  #dropAlias(entry: Entry, before: Map<string, AnyDefinition | undefined>): void {
+    const alias = this.#aliases.get(entry);
+    if (alias === undefined) return;
+    this.#aliases.delete(entry);
+    this.#take(alias, before);
   }
 
   #publish(before: Map<string, AnyDefinition | undefined>, added: Entry[], removed: Entry[]): RegistryDiff {

@@ -30,13 +30,13 @@ export interface UnitSource {
 
 const MODULE = /\.([cm]?ts|tsx|[cm]?js|jsx)$/;
 const INDEX = ["index.ts", "index.tsx", "index.mts", "index.cts", "index.js", "index.mjs", "index.cjs"];
-/** In order: our own key first. */
-const MANIFEST_KEYS = ["mortise", "omp", "pi"] as const;
+/** In order: our own key first, then descendants before their ancestors. */
+const MANIFEST_KEYS = ["mortise", "veyyon", "omp", "pi"] as const;
 
 const Names = z.union([z.string().transform((name) => [name]), z.array(z.string())]);
 const Entries = z.union([Names, z.object({ extensions: Names }).transform((whole) => whole.extensions)]);
 const Permissions = z.object({ permissions: z.array(z.string().min(1)) });
-const Manifest = z.object({ mortise: z.unknown(), omp: z.unknown(), pi: z.unknown() }).partial();
+const Manifest = z.object({ mortise: z.unknown(), veyyon: z.unknown(), omp: z.unknown(), pi: z.unknown() }).partial();
 
 /** True for names that are never a unit, a contribution or a reason to look: editors' leftovers, helpers, tests, types. */
 export function isIgnoredName(name: string): boolean {

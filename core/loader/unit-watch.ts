@@ -129,7 +129,7 @@ export class UnitWatch {
       if (unit.source === undefined || !unit.enabled) continue;
       paths.add(unit.source.path);
       if (unit.source.kind === "folder") paths.add(join(unit.source.id, "*"));
-      for (const path of unit.watched) paths.add(path);
+      for (const path of unit.watched) addBranch(path, unit.source.folder, paths);
     }
     return paths;
   }
@@ -195,4 +195,9 @@ export class UnitWatch {
     if (unit.look() === "absent") this.#options.gone(unit);
     else this.#check(unit);
   }
+}
+
+/** A path and the folders it lies in, up to one that also holds the unit: any of them may be replaced as a whole. */
+function addBranch(path: string, folder: string, paths: Set<string>): void {
+  for (let at = path; !paths.has(at) && !`${folder}/`.startsWith(`${at}/`); at = dirname(at)) paths.add(at);
 }

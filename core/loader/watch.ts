@@ -8,7 +8,7 @@ import { errorMessage } from "../kernel/errors.ts";
 
 interface Watched {
   readonly watcher: FSWatcher;
-  /** Device and inode when the watch was set. */
+  /** Which directory it was when the watch was set. */
   readonly identity: string;
   ready: boolean;
   settle(): void;
@@ -71,8 +71,7 @@ export class PathWatcher {
     const needed = new Map<string, string>();
     for (const path of this.#wanted) addDirectories(path, needed);
     for (const [directory, watched] of this.#directories) {
-      // One that is still being set up is looked at again when it is ready: chokidar shares handles by path, so that a new watch
-      // beside it would get the handle of the old inode.
+      // One that is still being set up is looked at again when it is ready.
       if (!watched.ready || needed.get(directory) === watched.identity) continue;
       this.#directories.delete(directory);
       void watched.watcher.close();
@@ -87,6 +86,8 @@ export class PathWatcher {
     const watcher = this.#chokidar.watch(directory, {
       depth: 0,
       ignoreInitial: true,
+      // Others are shared by path within the process: one that was set before a swap would be handed out after it.
+      persistent: false,
       // One handle per directory: it reports its children, whose own watches would only add handles.
       ignored: (path) => path !== directory,
     });
@@ -139,10 +140,11 @@ function addDirectories(path: string, found: Map<string, string>): void {
   }
 }
 
+/** Inode numbers are used again at once, so the time of birth is part of it. */
 function identityOf(directory: string): string | undefined {
   try {
     const stats = statSync(directory, { throwIfNoEntry: false, bigint: true });
-    return stats?.isDirectory() ? `${stats.dev}:${stats.ino}` : undefined;
+    return stats?.isDirectory() ? `${stats.dev}:${stats.ino}:${stats.birthtimeNs}` : undefined;
   } catch {
     return undefined;
   }

@@ -19,7 +19,8 @@ export interface PathWatch {
 
 interface Watched {
   watcher: FSWatcher;
-  inode: number;
+  /** Which directory it was when the watch was set. */
+  identity: string;
 }
 
 /**
@@ -37,16 +38,16 @@ export function watchPaths(paths: readonly string[], onChange: () => void, optio
   const arm = () => {
     const wanted = wantedDirectories(targets);
     for (const [directory, entry] of watched) {
-      if (wanted.get(directory) === entry.inode) continue;
+      if (wanted.get(directory) === entry.identity) continue;
       entry.watcher.close();
       watched.delete(directory);
     }
-    for (const [directory, inode] of wanted) {
+    for (const [directory, identity] of wanted) {
       if (watched.has(directory)) continue;
       try {
         const watcher = watch(directory, { persistent: false }, (_event, name) => seen(directory, name));
         watcher.on("error", () => schedule());
-        watched.set(directory, { watcher, inode });
+        watched.set(directory, { watcher, identity });
       } catch (error) {
         // Gone since we looked: its parent tells. Anything else means no watches are left.
         if (failed || (error instanceof Error && "code" in error && error.code === "ENOENT")) continue;
@@ -90,18 +91,18 @@ export function watchPaths(paths: readonly string[], onChange: () => void, optio
   };
 }
 
-/** Directories to watch, with their inodes: each target that is a folder, its parent, and the nearest ones that exist. */
-function wantedDirectories(targets: ReadonlySet<string>): Map<string, number> {
-  const wanted = new Map<string, number>();
+/** Directories to watch, with what tells them apart: each target that is a folder, its parent, and the nearest ones that exist. */
+function wantedDirectories(targets: ReadonlySet<string>): Map<string, string> {
+  const wanted = new Map<string, string>();
   for (const target of targets) {
-    const own = directoryInode(target);
+    const own = identityOf(target);
     if (own !== undefined) wanted.set(target, own);
     // Two levels up, so that a folder that is removed and made again is noticed.
     let found = 0;
     for (let directory = dirname(target); found < 2; directory = dirname(directory)) {
-      const inode = wanted.get(directory) ?? directoryInode(directory);
-      if (inode !== undefined) {
-        wanted.set(directory, inode);
+      const identity = wanted.get(directory) ?? identityOf(directory);
+      if (identity !== undefined) {
+        wanted.set(directory, identity);
         found++;
       }
       if (directory === dirname(directory)) break;
@@ -110,10 +111,11 @@ function wantedDirectories(targets: ReadonlySet<string>): Map<string, number> {
   return wanted;
 }
 
-function directoryInode(path: string): number | undefined {
+/** Inode numbers are used again at once, so the time of birth is part of it. */
+function identityOf(path: string): string | undefined {
   try {
-    const stat = statSync(path);
-    return stat.isDirectory() ? stat.ino : undefined;
+    const stat = statSync(path, { bigint: true });
+    return stat.isDirectory() ? `${stat.dev}:${stat.ino}:${stat.birthtimeNs}` : undefined;
   } catch {
     return undefined;
   }

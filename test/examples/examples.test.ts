@@ -227,6 +227,7 @@ it("config: settings that decide who answers a name, and where extensions lie", 
   d.write("cwd/a.txt", "hello");
   // By their paths a-reader.ts would answer.
   expect((await d.callTool("read", { path: "id.key" })).text).toContain("Private keys are not for reading");
+  expect((await d.callTool("other_read", { path: "a.txt" })).text).toBe("the second");
   expect(await d.ask("get_state")).not.toHaveProperty("heartbeats");
   const { commands } = await d.ask("get_available_commands");
   expect((commands as { name: string }[]).map(({ name }) => name)).not.toContain("bookmark");

@@ -78,6 +78,31 @@ describe("Registry", () => {
     expect(registry.get("event", "x")).toBeUndefined();
   });
 
+  it("gives a contribution a second name, which lives and dies with it", () => {
+    const registry = new Registry();
+    const a = registry.entry(frame("x", "a"), scopeOf("a", "user", 1));
+    const b = registry.entry(frame("x", "b"), scopeOf("b", "user", 2));
+    const rival = registry.entry(frame("y", "rival"), scopeOf("builtin", "builtin", 1));
+    registry.swap({ add: [a, b, rival] });
+    const diff = registry.setPolicy({ prefer: new Map(), suppress: new Set(), alias: new Map([["event:x b", "y"]]) });
+    expect([...diff.changed]).toEqual(["event:y"]);
+    const alias = registry.get("event", "y");
+    expect(alias).toMatchObject({ name: "y", definition: { name: "y", summary: "b" }, scope: b.scope });
+    expect(registry.get("event", "y")).toBe(alias);
+    expect(registry.stack("event", "y").at(-1)).toBe(rival);
+    // A new generation has the name in the same step; without it the rival answers.
+    const next = registry.entry(frame("x", "b2"), scopeOf("b", "user", 2));
+    const swapped = registry.swap({ remove: registry.ownedBy(b.scope), add: [next] });
+    expect(swapped.touches("event", "y")).toBe(true);
+    expect(registry.get("event", "y")?.definition).toMatchObject({ summary: "b2" });
+    registry.swap({ remove: [next] });
+    expect(registry.get("event", "y")).toBe(rival);
+    registry.swap({ add: [next] });
+    registry.setPolicy({ prefer: new Map(), suppress: new Set(["event:x b"]) });
+    expect(registry.get("event", "y")).toBe(rival);
+    expect(registry.size).toBe(3);
+  });
+
   it("is the fold of what was added and not removed, whatever the history", () => {
     const origins = Object.keys(RANK) as Origin[];
     const step = fc.record({

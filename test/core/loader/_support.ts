@@ -192,3 +192,11 @@ function callers(host: TestHost): Pick<Started, "call" | "answers" | "until"> {
 export function toolFile(name: string, answer: unknown, more = ""): string {
   return `import { defineTool, z } from "mortise/extension";\n${more}\nexport default defineTool({ name: "${name}", description: "d", params: z.object({}), run: () => ${JSON.stringify(answer)} as string });\n`;
 }
+
+/** Waits for what no event tells. */
+export async function until(check: () => boolean, limitMs = 10_000): Promise<void> {
+  for (const start = performance.now(); !check(); ) {
+    if (performance.now() - start > limitMs) throw new Error(`Waited in vain for ${check}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

@@ -26,6 +26,8 @@ describe("discovery", () => {
       "piped/src/main.ts": toolFile("piped", 1),
       "omped/package.json": `{"omp":["./x.ts"]}`,
       "omped/x.ts": toolFile("omped", 1),
+      "veyyoned/package.json": `{"veyyon":{"extensions":"x.ts"},"omp":["./never.ts"]}`,
+      "veyyoned/x.ts": toolFile("veyyoned", 1),
       "own/package.json": `{"mortise":"entry","pi":{"extensions":["./never.ts"]}}`,
       "own/entry.ts": toolFile("own", 1),
       "many/one.ts": toolFile("one", 1),
@@ -51,7 +53,7 @@ describe("discovery", () => {
         .list("tool")
         .map((entry) => entry.name)
         .sort(),
-    ).toEqual(["a", "b", "indexed", "omped", "one", "own", "piped", "two"]);
+    ).toEqual(["a", "b", "indexed", "omped", "one", "own", "piped", "two", "veyyoned"]);
     expect(loader.units().map((unit) => unit.path.slice(folder.length + 1))).toEqual([
       "a.ts",
       "b.mjs",
@@ -60,6 +62,7 @@ describe("discovery", () => {
       "omped",
       "own",
       "piped",
+      "veyyoned",
     ]);
   });
 

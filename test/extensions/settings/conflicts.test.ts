@@ -63,6 +63,36 @@ test("suppress hides an extension or one of its contributions, but never the set
   expect([owner("read"), owner("other")]).toEqual(["/u/high.ts", "/u/high.ts"]);
 });
 
+test("alias gives a hidden tool a name of its own, also to what loads later, and keeps none when it is taken back", async () => {
+  const { bench, owner, settings } = await start({ "home/config.yml": "alias:\n  tool:read low: plain_read\n" });
+  expect([owner("read"), owner("plain_read")]).toEqual(["/u/high.ts", "/u/low.ts"]);
+  expect(bench.kernel.registry.get("tool", "plain_read")?.definition.name).toBe("plain_read");
+  settings.setRuntime("alias", { "tool:later /u/new.ts": "sooner" });
+  expect([owner("plain_read"), owner("sooner")]).toEqual(["/u/low.ts", undefined]);
+  const unload = await bench.load([tool("later")], "user", "/u/new.ts");
+  expect([owner("later"), owner("sooner")]).toEqual(["/u/new.ts", "/u/new.ts"]);
+  settings.setRuntime("suppress", ["tool:later /u/new.ts"]);
+  expect([owner("later"), owner("sooner")]).toEqual([undefined, "/u/new.ts"]);
+  await unload();
+  expect(owner("sooner")).toBeUndefined();
+  settings.setRuntime("alias", { "tool:read low": "bare_read" });
+  expect([owner("plain_read"), owner("bare_read")]).toEqual([undefined, "/u/low.ts"]);
+});
+
+test("a key of prefer that is none is refused and says what it should be", async () => {
+  const { settings } = await start();
+  expect(() => settings.setRuntime("prefer", { read: "low" })).toThrow(/"kind:name"/);
+});
+
+test.each([
+  ["hook:tool.decide high", "other"],
+  ["tool:read", "plain"],
+  ["tool:read low", "Not a name"],
+])("alias %s: %s is refused and says what it should be", async (line, name) => {
+  const { settings } = await start();
+  expect(() => settings.setRuntime("alias", { [line]: name })).toThrow(/Expected/);
+});
+
 test("a project that is not trusted decides nothing, and unloading falls back to ranks", async () => {
   const project = await start({ "project/.mortise/config.yml": "suppress: [high]\n" });
   expect(project.owner("other")).toBe("/u/high.ts");
