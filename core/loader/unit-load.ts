@@ -106,8 +106,8 @@ export class UnitLoads {
       }
       let change = this.#lookAgain(unit);
       if (unit.dirty !== seen && mustGoOn(unit, change)) continue;
-      if (attempt.outcome === "failed" && cause === "watch" && (await isWrittenAgain(unit, seen))) {
-        change = this.#lookAgain(unit);
+      if (attempt.outcome === "failed" && cause === "watch") {
+        change = (await this.#writtenAfter(unit)) ?? change;
         if (mustGoOn(unit, change)) continue;
       }
       // From here to the end nothing is awaited: a later request starts a new run.
@@ -120,6 +120,18 @@ export class UnitLoads {
       if (unit.wanted && !unfinished) this.report(unit, attempt.error, generation.number);
       return { ...report, outcome: "failed", error: attempt.error };
     }
+  }
+
+  /**
+   * Waits until nothing was written for the grace time; gives what was written, compared with what was tried, else undefined.
+   * Counted from now on: a write that came while the failure was made has been looked at, and was no other content.
+   */
+  async #writtenAfter(unit: Unit): Promise<Change | undefined> {
+    while (await isWrittenAgain(unit, unit.dirty)) {
+      const change = this.#lookAgain(unit);
+      if (change !== "none" || unit.forced) return change;
+    }
+    return undefined;
   }
 
   #lookAgain(unit: Unit): Change {
