@@ -14,6 +14,7 @@ import {
 import { Assignment } from "./_assignment.ts";
 import { openWorktree, type Worktree } from "./_isolation.ts";
 import { Coalesced, ProgressTracker } from "./_progress.ts";
+import { recordEnd, recordStart } from "./_record.ts";
 import type { SubagentRegistry, Tracked } from "./_registry.ts";
 import type { Semaphore } from "./_semaphore.ts";
 import { requestBudget } from "./settings.ts";
@@ -136,6 +137,7 @@ export class Child {
     });
     this.progress.start(conversation);
     this.#ports.registry.started(plan.tracked);
+    recordStart(plan.parent, plan.tracked, plan.isolated, this.#ports.ctx.log);
     this.#touch();
     try {
       const submission = conversation.submit(plan.tracked.task, { attribution: "agent", skipInputHook: true });
@@ -263,6 +265,7 @@ export class Child {
     this.#frames.close();
     if (begun) registry.progress(this.plan.tracked, this.progress.read());
     registry.ended(this.plan.tracked, status, begun);
+    if (begun) recordEnd(this.plan.parent, this.plan.tracked, this.plan.isolated, this.#result, this.#ports.ctx.log);
     this.#changed();
     this.#release();
     if (begun) this.#ports.behind(this.#close(conversation));

@@ -5,10 +5,12 @@ import {
   CommandError,
   type Context,
   type ConversationHandle,
+  Conversations,
   type SubagentSnapshot,
   type SubscriptionLevel,
 } from "mortise/extension";
 import { subagentEvent, subagentLifecycle, subagentProgress } from "./_frames.ts";
+import { recordedFile } from "./_record.ts";
 
 /** Finished subagents whose session files can still be read, and stale ids that are remembered (protocol-facts §1.4, §2.6). */
 const REMEMBERED = 256;
@@ -112,16 +114,20 @@ export class SubagentRegistry {
   /** An id wins over a file; empty strings count as absent. @throws {CommandError} */
   sessionFile({ id, file }: { id?: string | undefined; file?: string | undefined }): string {
     if (id) {
-      const found = this.#known.get(id)?.sessionFile ?? this.#files.get(id);
+      const found = this.#known.get(id)?.sessionFile ?? this.#files.get(id) ?? recordedFile(this.#attached, { id });
       if (found === undefined) throw new CommandError(`Unknown subagent or session file unavailable: ${id}`, "not_found");
       return found;
     }
     if (!file) throw new CommandError("get_subagent_messages requires subagentId or sessionFile", "invalid_params");
     const known = [...this.#known.values()].some(({ sessionFile }) => sessionFile === file);
-    if (!known && ![...this.#files.values()].includes(file)) {
+    if (!known && ![...this.#files.values()].includes(file) && recordedFile(this.#attached, { file }) === undefined) {
       throw new CommandError("Unknown subagent session file", "not_found");
     }
     return file;
+  }
+
+  get #attached(): ConversationHandle {
+    return this.#ctx.use(Conversations).attached;
   }
 
   #isShown(tracked: Tracked): boolean {

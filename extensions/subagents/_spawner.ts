@@ -22,6 +22,7 @@ import { Assignment } from "./_assignment.ts";
 import { Child, type ChildPlan, type ChildPorts } from "./_child.ts";
 import { readDefinitions } from "./_definitions.ts";
 import { Coalesced } from "./_progress.ts";
+import { closeRecords } from "./_record.ts";
 import { SubagentRegistry, type Tracked } from "./_registry.ts";
 import { Semaphore } from "./_semaphore.ts";
 
@@ -43,9 +44,12 @@ export class Spawner implements Subagents {
   constructor(ctx: Context) {
     this.#ctx = ctx;
     this.#registry = new SubagentRegistry(ctx);
-    const off = ctx.use(Conversations).onChange(({ type, conversation }) => {
+    const conversations = ctx.use(Conversations);
+    const off = conversations.onChange(({ type, conversation }) => {
       if (type === "attached") this.#registry.attached(conversation);
+      if (type === "created" && !conversation.isSubagent) this.#closeRecords(conversation);
     });
+    for (const conversation of conversations.list()) if (!conversation.isSubagent) this.#closeRecords(conversation);
     ctx.scope.own(async () => {
       off();
       await Promise.allSettled(this.#behind);
@@ -116,6 +120,13 @@ export class Spawner implements Subagents {
     });
     this.#keep(all);
     return Promise.race([all, early]).finally(() => shown.close());
+  }
+
+  /** What the session says is running belonged to a process that is gone, unless an earlier generation of ours runs it. */
+  #closeRecords(conversation: ConversationHandle): void {
+    const live = this.#ctx.use(Conversations).list();
+    const files = live.flatMap((each) => (each.isSubagent && each.log.file !== undefined ? [each.log.file] : []));
+    closeRecords(conversation, new Set(files), this.#ctx.log);
   }
 
   #ports(plan: ChildPlan): ChildPorts {

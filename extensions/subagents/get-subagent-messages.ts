@@ -1,4 +1,4 @@
-import { defineCommand, readFrom, Subagents, z } from "mortise/extension";
+import { CommandError, defineCommand, readFrom, Subagents, z } from "mortise/extension";
 
 export default defineCommand({
   name: "get_subagent_messages",
@@ -26,6 +26,9 @@ export default defineCommand({
     failure: "get_subagent_messages requires subagentId or sessionFile",
   },
   run(ctx, { agentId, subagentId, sessionFile, fromByte }) {
+    if (subagentId && agentId && subagentId !== agentId) {
+      throw new CommandError(`subagentId and agentId name two: ${subagentId}, ${agentId}. Send one of them`, "invalid_params");
+    }
     const file = ctx.use(Subagents).sessionFile({ id: subagentId || agentId, file: sessionFile });
     return readFrom(file, fromByte) as Promise<never>;
   },
