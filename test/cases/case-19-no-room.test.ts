@@ -1,7 +1,7 @@
 // Case 19: a context that compaction cannot make small enough costs a few requests and one clear error.
 import { describe, expect, it } from "vitest";
 import type { FakeReply, RecordedRequest } from "../support/fake-provider.ts";
-import { ask, prompt, sessionFiles, sessionLines, useProcesses, wait } from "./_support.ts";
+import { ask, prompt, request, sessionFiles, sessionLines, sleep, useProcesses, wait } from "./_support.ts";
 
 const use = useProcesses();
 const WINDOW = 8000;
@@ -56,6 +56,19 @@ describe("case 19", () => {
     expect(last?.["message"]).toMatchObject({ role: "assistant", stopReason: "stop" });
   });
 
+  it("A: a prompt that no compaction can make fit costs nothing but one clear error with the sizes", async () => {
+    const { service, daemon } = await start();
+    const frames = await prompt(daemon, `Look at this: ${"word ".repeat(12_000)}`);
+    await sleep(1500);
+    expect(service.requests.length).toBeLessThanOrEqual(2);
+    const errors = frames.filter((frame) => frame.type === "notice" && frame["level"] === "error");
+    expect(errors).toHaveLength(1);
+    expect(String(errors[0]?.["message"])).toMatch(/15,0\d\d.*window of 8,000/);
+    expect(await ask(daemon, "get_state")).toMatchObject(idle);
+    await ask(daemon, "abort");
+    expect(await request(daemon, "new_session")).toMatchObject({ success: true });
+  });
+
   it("B: with auto-compaction off there is no compaction and no second sending", async () => {
     const { service, daemon } = await start();
     await ask(daemon, "set_auto_compaction", { enabled: false });
@@ -63,6 +76,10 @@ describe("case 19", () => {
     expect(service.requests).toHaveLength(2);
     expect(frames.filter((frame) => /compaction/.test(frame.type))).toEqual([]);
     expect(JSON.stringify(frames.at(-1))).toContain("maximum context length");
+    const failed = frames.filter(
+      (frame) => frame.type === "message_end" && JSON.stringify(frame).includes('"stopReason":"error"'),
+    );
+    expect(failed).toHaveLength(1);
     expect(await ask(daemon, "get_state")).toMatchObject(idle);
   });
 

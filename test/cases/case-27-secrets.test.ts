@@ -1,7 +1,10 @@
 // Case 27: keys, tokens and passwords stay where they came from. The rules are in docs/runtime.md, "Redaction".
 import { execFileSync } from "node:child_process";
-import { chmodSync } from "node:fs";
+import { chmodSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { PIXEL } from "../anthropic/_services.ts";
+import { SessionFile } from "../extensions/export/_session.ts";
 import { startFakeAnthropic } from "../support/fake-anthropic.ts";
 import { ask, PATIENCE_MS, prompt, request, useProcesses, wait } from "./_support.ts";
 
@@ -60,6 +63,8 @@ export default defineSlashCommand({ name: "leak", description: "Throws what it k
         toolCalls: [
           { name: "bash", arguments: { command: ENV } },
           { name: "read", arguments: { path: `${daemon.home}/auth.json` } },
+          { name: "bash", arguments: { command: `cat ${daemon.home}/auth.json; cat ~/auth.json >&2` } },
+          { name: "grep", arguments: { pattern: "CANARY", path: daemon.home } },
         ],
       },
       { text: "Looked" },
@@ -79,6 +84,7 @@ export default defineSlashCommand({ name: "leak", description: "Throws what it k
     await ask(daemon, "get_session_stats");
     const exported = await ask(daemon, "export_html", { outputPath: "out.html" });
     expect(exported["path"]).toBe("out.html");
+    const title = readFileSync(`/proc/${daemon.child.pid}/cmdline`, "utf8");
     daemon.child.kill("SIGABRT");
     await daemon.exited;
 
@@ -87,6 +93,7 @@ export default defineSlashCommand({ name: "leak", description: "Throws what it k
     for (const [name, allowed] of Object.entries(own)) {
       const text = CANARY[name as keyof typeof CANARY];
       expect(output.includes(text), `${name} in the output`).toBe(false);
+      expect(title.includes(text), `${name} in the title of the process`).toBe(false);
       const found = filesWith(daemon.home, text).map((file) => file.slice(daemon.home.length + 1));
       expect(found, `${name} in files`).toEqual(allowed);
     }
@@ -94,5 +101,57 @@ export default defineSlashCommand({ name: "leak", description: "Throws what it k
     const [session] = filesWith(`${daemon.home}/sessions`, CANARY.pasted);
     expect(session).toBeDefined();
     expect(filesWith(daemon.cwd, CANARY.pasted)).toEqual([]);
+  });
+
+  it("an export masks every field and its own name; pictures and the stored session stay as they are", async () => {
+    const daemon = use.start();
+    await wait(daemon, "ready");
+    const secret = CANARY.pasted;
+    const file = new SessionFile({ cwd: `/work/${secret}`, title: secret });
+    const first = file.user(`My token is ${secret}`);
+    file.assistant([
+      { type: "thinking", thinking: `They use ${secret}` },
+      { type: "text", text: `I will use ${secret}` },
+      {
+        type: "toolCall",
+        id: "c1",
+        name: "bash",
+        arguments: { command: `curl -H token:${secret}`, [secret]: [{ [secret]: secret }] },
+      },
+    ]);
+    file.result("c1", "bash", `sent ${secret}`, { details: { diff: `+1 ${secret}` } });
+    file.message({ role: "user", content: [{ type: "image", data: PIXEL, mimeType: "image/png" }] });
+    file.message({
+      role: "bashExecution",
+      command: `echo ${secret}`,
+      output: secret,
+      exitCode: 0,
+      cancelled: false,
+      truncated: false,
+    });
+    file.add({
+      type: "compaction",
+      summary: secret,
+      shortSummary: secret,
+      firstKeptEntryId: first,
+      tokensBefore: 1,
+      details: { readFiles: [secret] },
+    });
+    file.add({ type: "branch_summary", summary: secret, fromId: first });
+    file.add({ type: "custom", customType: secret, data: { [secret]: secret } });
+    file.add({ type: "custom_message", customType: "note", content: secret, display: true, details: { secret } });
+    file.add({ type: "session_info", name: `About ${secret}` });
+    file.add({ type: "label", targetId: first, label: secret });
+    file.user("end");
+    const stored = file.write(join(daemon.home, "cloned", `${secret}.jsonl`));
+    const before = readFileSync(stored);
+    await ask(daemon, "switch_session", { sessionPath: stored });
+    const exported = await ask(daemon, "export_html");
+    expect(String(exported["path"])).not.toContain(secret);
+    const page = readFileSync(join(daemon.cwd, String(exported["path"]).split("/").at(-1) ?? ""), "utf8");
+    expect(page).not.toContain(secret);
+    expect(page.split("[masked]").length).toBeGreaterThan(20);
+    expect(page).toContain(PIXEL);
+    expect(readFileSync(stored).equals(before)).toBe(true);
   });
 });
