@@ -158,6 +158,14 @@ export {
   sessionCompacted,
 } from "./services/compaction.ts";
 export {
+  type ContentFolder,
+  contentFolders,
+  type FollowOptions,
+  followFolders,
+  listFolder,
+  warnOnce,
+} from "./services/content-folders.ts";
+export {
   type DialectDefinition,
   type DialectHints,
   type DialectUnit,

@@ -1,15 +1,18 @@
 // Rules: what the user or the project lays down, told to the model always, when it asks, or when it goes against them.
-import { join } from "node:path";
 import {
   answerStarting,
+  contentFolders,
   defineExtension,
   defineHook,
   defineService,
+  errorMessage,
+  followFolders,
   Launch,
   Settings,
   Trust,
   toolFinished,
   turnEnded,
+  warnOnce,
 } from "mortise/extension";
 import { bucketOf, type Rule } from "./_rule.ts";
 import { sectionsOf } from "./_sections.ts";
@@ -23,19 +26,9 @@ export default defineExtension({
   async setup(scope) {
     const { ctx } = scope;
     const { home, cwd } = ctx.use(Launch);
-    const told = new Set<string>();
-    const warn = (message: string) => {
-      if (told.has(message)) return;
-      told.add(message);
-      ctx.log.warn(message);
-    };
-    const store = new RuleStore(
-      [
-        { path: join(cwd, ".mortise", "rules"), origin: "project" },
-        { path: join(home, "rules"), origin: "user" },
-      ],
-      warn,
-    );
+    const warn = warnOnce(ctx.log);
+    const folders = contentFolders({ home, cwd }, "rules");
+    const store = new RuleStore(folders, warn);
     const slow = new Set<string>();
     let streamed: readonly Rule[] = [];
     const stream = new StreamRules(
@@ -67,14 +60,18 @@ export default defineExtension({
       scope.replace("stream rules", streamed.length > 0 ? hooks : []);
       scope.replace("rule sections", sectionsOf(used));
     };
-    await store.scan();
-    scope.add(defineService(Rules, { create: () => store }));
-    const close = store.watch(() => {
-      slow.clear();
-      contribute();
+    const following = followFolders({
+      paths: () => folders.map(({ path }) => path),
+      async scan() {
+        if (!(await store.scan())) return;
+        slow.clear();
+        contribute();
+      },
+      onError: (error) => warn(`Cannot read rules: ${errorMessage(error)}`),
     });
-    scope.own(close, "rule folders");
-    contribute();
+    scope.own(() => following.close(), "rule folders");
+    scope.add(defineService(Rules, { create: () => store }));
+    await following.first;
     scope.onLive?.(() => {
       // Settings and trust answer only now: they go live with the same swap.
       contribute();

@@ -1,12 +1,8 @@
 // Finds skills: folders with a SKILL.md.
-import { readdir, readFile } from "node:fs/promises";
+import type { Dirent } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { errorMessage, parseFrontmatter, type Skill } from "mortise/extension";
-
-export interface SkillFolder {
-  readonly path: string;
-  readonly origin: Skill["origin"];
-}
+import { type ContentFolder, errorMessage, listFolder, parseFrontmatter, type Skill } from "mortise/extension";
 
 export interface Found {
   /** Sorted by name. */
@@ -19,12 +15,12 @@ export interface Found {
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N}._-]*$/u;
 
 /** The first folder wins a name. What cannot be used is told through `warn`. */
-export async function scanSkills(folders: readonly SkillFolder[], warn: (message: string) => void): Promise<Found> {
+export async function scanSkills(folders: readonly ContentFolder[], warn: (message: string) => void): Promise<Found> {
   const skills = new Map<string, Skill>();
   const watch: string[] = [];
   for (const { path, origin } of folders) {
     watch.push(path);
-    for (const directory of await subfolders(path, warn)) {
+    for (const directory of await listFolder(path, mayBeFolder, warn)) {
       watch.push(directory);
       const skill = await readSkill(directory, origin, warn);
       if (skill !== undefined && !skills.has(skill.name)) skills.set(skill.name, skill);
@@ -62,17 +58,8 @@ async function readSkill(
   return { name, description, file, directory, origin, hidden };
 }
 
-async function subfolders(path: string, warn: (message: string) => void): Promise<string[]> {
-  try {
-    const entries = await readdir(path, { withFileTypes: true });
-    return entries
-      .filter((entry) => (entry.isDirectory() || entry.isSymbolicLink()) && !entry.name.startsWith("."))
-      .map((entry) => join(path, entry.name))
-      .sort();
-  } catch (error) {
-    if (!isMissing(error)) warn(`Cannot read folder "${path}": ${errorMessage(error)}`);
-    return [];
-  }
+function mayBeFolder(entry: Dirent): boolean {
+  return entry.isDirectory() || entry.isSymbolicLink();
 }
 
 function isMissing(error: unknown): boolean {

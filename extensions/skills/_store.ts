@@ -1,17 +1,23 @@
 // The skills of the daemon as they stand on disk.
-import { type Skill, watchPaths } from "mortise/extension";
-import { type SkillFolder, scanSkills } from "./_scan.ts";
+import type { ContentFolder, Skill } from "mortise/extension";
+import { scanSkills } from "./_scan.ts";
 
 export class SkillStore {
-  readonly #folders: readonly SkillFolder[];
+  readonly #folders: readonly ContentFolder[];
   readonly #warn: (message: string) => void;
   #skills: readonly Skill[] = [];
   #listing = "[]";
-  #watched: readonly string[] = [];
+  #watched: readonly string[];
 
-  constructor(folders: readonly SkillFolder[], warn: (message: string) => void) {
+  constructor(folders: readonly ContentFolder[], warn: (message: string) => void) {
     this.#folders = folders;
     this.#warn = warn;
+    this.#watched = folders.map(({ path }) => path);
+  }
+
+  /** Folders whose changes matter as of the last scan. */
+  get watched(): readonly string[] {
+    return this.#watched;
   }
 
   list(): readonly Skill[] {
@@ -31,20 +37,5 @@ export class SkillStore {
     this.#listing = listing;
     this.#skills = skills;
     return true;
-  }
-
-  /** Scans after every change on disk; returns the end of it. */
-  watch(onChange: () => void, onError: (error: unknown) => void): () => void {
-    let scanning = Promise.resolve();
-    const watch = watchPaths(this.#watched, () => {
-      scanning = scanning
-        .then(async () => {
-          const changed = await this.scan();
-          watch.update(this.#watched);
-          if (changed) onChange();
-        })
-        .catch(onError);
-    });
-    return () => watch.close();
   }
 }

@@ -1,6 +1,16 @@
 // Skills of the user and of the project: told to the model by name, read on demand, run by people with `/skill:name`.
-import { join } from "node:path";
-import { defineExtension, defineService, errorMessage, Launch, Settings, type Skill, Skills } from "mortise/extension";
+import {
+  contentFolders,
+  defineExtension,
+  defineService,
+  errorMessage,
+  followFolders,
+  Launch,
+  Settings,
+  type Skill,
+  Skills,
+  warnOnce,
+} from "mortise/extension";
 import { toSlashCommand } from "./_command.ts";
 import { Enabled, SkillCommands } from "./_settings.ts";
 import { SkillStore } from "./_store.ts";
@@ -10,25 +20,20 @@ export default defineExtension({
   contributes: [Enabled],
   async setup(scope) {
     const { ctx } = scope;
-    const { home, cwd } = ctx.use(Launch);
-    const told = new Set<string>();
-    const warn = (message: string) => {
-      if (told.has(message)) return;
-      told.add(message);
-      ctx.log.warn(message);
-    };
-    const store = new SkillStore(
-      [
-        { path: join(cwd, ".mortise", "skills"), origin: "project" },
-        { path: join(home, "skills"), origin: "user" },
-      ],
-      warn,
-    );
+    const warn = warnOnce(ctx.log);
+    const store = new SkillStore(contentFolders(ctx.use(Launch), "skills"), warn);
     const contribute = () => {
       const enabled = ctx.setting(Enabled) && ctx.setting(SkillCommands);
       scope.replace("skills", enabled ? store.list().map(toSlashCommand) : []);
     };
-    await store.scan();
+    const following = followFolders({
+      paths: () => store.watched,
+      async scan() {
+        if (await store.scan()) contribute();
+      },
+      onError: (error) => warn(`Cannot read skills: ${errorMessage(error)}`),
+    });
+    scope.own(() => following.close(), "skill folders");
     const none: readonly Skill[] = [];
     scope.add(
       defineService(Skills, {
@@ -38,9 +43,7 @@ export default defineExtension({
         }),
       }),
     );
-    contribute();
-    const close = store.watch(contribute, (error) => warn(`Cannot read skills: ${errorMessage(error)}`));
-    scope.own(close, "skill folders");
+    await following.first;
     scope.onLive?.(() => {
       // Settings answer only now: they go live with the same swap.
       if (!(ctx.setting(Enabled) && ctx.setting(SkillCommands))) contribute();

@@ -1,15 +1,16 @@
 // Agent definitions: Markdown files of the project and the user, then contributions. Read again at every call, so that an
 // edited file holds from the next call on.
-import { existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import type { Dirent } from "node:fs";
+import { readFile } from "node:fs/promises";
 import {
   type AgentDefinition,
   type AgentSource,
   type Context,
   type ConversationHandle,
+  contentFolders,
   errorMessage,
   Launch,
+  listFolder,
   parseFrontmatter,
   ThinkingLevel,
   z,
@@ -38,12 +39,10 @@ const SOURCES: Readonly<Record<string, AgentSource>> = { builtin: "bundled", pac
 /** By name; the project's before the user's before contributed ones. A file that cannot be used is told through `warn`. */
 export async function readDefinitions(ctx: Context, conversation: ConversationHandle, warn: (message: string) => void) {
   const found = new Map<string, AgentDefinition>();
-  const folders: [string, AgentSource][] = [[join(conversation.cwd, ".mortise", "agents"), "project"]];
-  const home = ctx.tryUse(Launch)?.home;
-  if (home !== undefined) folders.push([join(home, "agents"), "user"]);
-  for (const [folder, source] of folders) {
-    for (const file of await markdownFiles(folder, warn)) {
-      const definition = await readDefinition(file, source, warn);
+  const { home } = ctx.use(Launch);
+  for (const { path, origin } of contentFolders({ home, cwd: conversation.cwd }, "agents")) {
+    for (const file of await listFolder(path, isAgentFile, warn)) {
+      const definition = await readDefinition(file, origin, warn);
       if (definition !== undefined && !found.has(definition.name)) found.set(definition.name, definition);
     }
   }
@@ -91,20 +90,8 @@ async function readDefinition(
   };
 }
 
-async function markdownFiles(folder: string, warn: (message: string) => void): Promise<string[]> {
-  // Asked before every request, and mostly there is none: spares the round trip through a thread.
-  if (!existsSync(folder)) return [];
-  try {
-    const names = await readdir(folder);
-    return names
-      .filter((name) => name.endsWith(".md") && !name.startsWith("."))
-      .sort()
-      .map((name) => join(folder, name));
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code !== "ENOENT" && code !== "ENOTDIR") warn(`Cannot read folder "${folder}": ${errorMessage(error)}`);
-    return [];
-  }
+function isAgentFile(entry: Dirent): boolean {
+  return !entry.isDirectory() && entry.name.endsWith(".md");
 }
 
 function optional<K extends string, V>(key: K, value: V | undefined): { [key in K]?: V } {

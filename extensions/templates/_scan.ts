@@ -1,7 +1,8 @@
 // Finds the Markdown files that are slash commands.
-import { readdir, readFile } from "node:fs/promises";
-import { basename, join } from "node:path";
-import { errorMessage, parseFrontmatter } from "mortise/extension";
+import type { Dirent } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { errorMessage, listFolder, parseFrontmatter } from "mortise/extension";
 
 export interface Template {
   readonly name: string;
@@ -20,7 +21,7 @@ const MAX_CHARS = 1_000_000;
 export async function scanTemplates(folders: readonly string[], warn: (message: string) => void): Promise<Template[]> {
   const found = new Map<string, Template>();
   for (const folder of folders) {
-    for (const file of await markdownFiles(folder, warn)) {
+    for (const file of await listFolder(folder, isTemplate, warn)) {
       const name = basename(file, ".md");
       if (found.has(name)) continue;
       if (/[\s/]/.test(name)) {
@@ -55,18 +56,8 @@ async function readTemplate(name: string, file: string, warn: (message: string) 
   };
 }
 
-async function markdownFiles(folder: string, warn: (message: string) => void): Promise<string[]> {
-  try {
-    const entries = await readdir(folder, { withFileTypes: true });
-    return entries
-      .filter((entry) => !entry.isDirectory() && entry.name.endsWith(".md") && !entry.name.startsWith("."))
-      .map((entry) => join(folder, entry.name))
-      .sort();
-  } catch (error) {
-    const missing = error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
-    if (!missing) warn(`Cannot read folder "${folder}": ${errorMessage(error)}`);
-    return [];
-  }
+function isTemplate(entry: Dirent): boolean {
+  return !entry.isDirectory() && entry.name.endsWith(".md");
 }
 
 function textOf(value: unknown): string | undefined {

@@ -1,14 +1,15 @@
 // Markdown files that are slash commands: `prompts/*.md` and `commands/*.md` of the user and of the project. They are text for
 // the model and run nothing, so a project's need no trust.
-import { join } from "node:path";
 import {
   CommandError,
+  contentFolders,
   defineExtension,
   defineSlashCommand,
   errorMessage,
+  followFolders,
   Launch,
   type SlashDefinition,
-  watchPaths,
+  warnOnce,
 } from "mortise/extension";
 import { fillTemplate } from "./_arguments.ts";
 import { scanTemplates, type Template, templateBody } from "./_scan.ts";
@@ -16,15 +17,9 @@ import { scanTemplates, type Template, templateBody } from "./_scan.ts";
 export default defineExtension({
   name: "templates",
   async setup(scope) {
-    const { home, cwd } = scope.ctx.use(Launch);
-    const project = join(cwd, ".mortise");
-    const folders = [join(project, "commands"), join(home, "commands"), join(project, "prompts"), join(home, "prompts")];
-    const told = new Set<string>();
-    const warn = (message: string) => {
-      if (told.has(message)) return;
-      told.add(message);
-      scope.ctx.log.warn(message);
-    };
+    const launch = scope.ctx.use(Launch);
+    const folders = ["commands", "prompts"].flatMap((name) => contentFolders(launch, name)).map(({ path }) => path);
+    const warn = warnOnce(scope.ctx.log);
     let contributed = "";
     const scan = async () => {
       const templates = await scanTemplates(folders, warn);
@@ -34,12 +29,13 @@ export default defineExtension({
       contributed = text;
       scope.replace("templates", templates.map(toSlashCommand));
     };
-    let scanning = scan();
-    const watch = watchPaths(folders, () => {
-      scanning = scanning.then(scan).catch((error: unknown) => warn(`Cannot read prompt files: ${errorMessage(error)}`));
+    const following = followFolders({
+      paths: () => folders,
+      scan,
+      onError: (error) => warn(`Cannot read prompt files: ${errorMessage(error)}`),
     });
-    scope.own(() => watch.close(), "prompt folders");
-    await scanning;
+    scope.own(() => following.close(), "prompt folders");
+    await following.first;
   },
 });
 
