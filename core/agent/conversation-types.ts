@@ -44,6 +44,8 @@ export interface RunOutcome {
   readonly status: RunStatus | "queued" | "handled";
   readonly messages: readonly AgentMessage[];
   readonly errorMessage?: string | undefined;
+  /** Of a queued message: how the run that takes it ends. Never rejects; stays open as long as the message waits. */
+  readonly delivered?: Promise<RunOutcome> | undefined;
 }
 
 /**

@@ -88,7 +88,9 @@ export class Conversation implements RunConversation {
       now: () => this.now(),
       queue: (kind, message) => {
         this.inbox.add(kind, message);
+        const delivered = this.inbox.outcomeOf(message);
         this.#wake();
+        return delivered;
       },
     });
     this.#journal = new Journal(this.log, (error) => {
@@ -166,17 +168,17 @@ export class Conversation implements RunConversation {
     const full: AgentMessage = "role" in message ? message : { role: "custom", ...message, timestamp: this.now() };
     if (options.delivery === "nextTurn") {
       this.inbox.add("nextTurn", full);
-      return submissionOf(Promise.resolve("queued"));
+      return submissionOf(Promise.resolve({ status: "queued", messages: [] }));
     }
     const wakes = options.triggerTurn === true;
     if (this.isStreaming || this.#taken !== undefined) {
       this.inbox.add(options.delivery === "followUp" ? "followUp" : "steering", full);
       if (wakes && options.invocation !== undefined) options.invocation.agentInvoked = true;
-      return submissionOf(Promise.resolve("queued"));
+      return submissionOf(Promise.resolve({ status: "queued", messages: [] }));
     }
     if (wakes) return this.#begin(async () => [full], options.invocation);
     this.store(full);
-    return submissionOf(Promise.resolve("handled"));
+    return submissionOf(Promise.resolve({ status: "handled", messages: [] }));
   }
 
   continue(options: { invocation?: Invocation | undefined } = {}): Submission {
@@ -228,6 +230,7 @@ export class Conversation implements RunConversation {
     this.#endWork(work);
     this.emit(agentEnd, { messages: [...outcome.messages] });
     work.settle(outcome);
+    this.inbox.ended(outcome);
     if (outcome.status === "completed") this.#wake();
   }
 
@@ -319,6 +322,7 @@ export class Conversation implements RunConversation {
     to.queue.add("steering", ...steering);
     const held = this.#intake.release((raw, options) => to.submit(raw, options), to.isStreaming);
     if (!(to instanceof Conversation)) return;
+    to.inbox.takeOver(this.inbox);
     if (!held) to.inbox.followUpsParked = this.inbox.followUpsParked;
     to.#wake();
   }
@@ -426,7 +430,7 @@ export class Conversation implements RunConversation {
   /** Ends everything and lets the file go. Idempotent. */
   async close(): Promise<void> {
     if (this.signal.aborted) return;
-    this.inbox.drain();
+    this.inbox.abandon("The conversation was closed");
     this.#intake.drop();
     this.#closed.abort(new Error("The conversation was closed"));
     await this.abort("The conversation was closed", { resume: false });

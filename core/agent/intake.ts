@@ -13,8 +13,8 @@ export interface IntakePort {
   readonly conversation: ConversationHandle;
   context(change: { invocation?: Invocation | undefined }): Context;
   now(): number;
-  /** Puts a message into its queue and starts a run when nothing else is going on. */
-  queue(kind: "steering" | "followUp", message: UserMessage): void;
+  /** Puts a message into its queue and starts a run when nothing else is going on. Gives the end of the run that takes it. */
+  queue(kind: "steering" | "followUp", message: UserMessage): Promise<RunOutcome>;
 }
 
 export class Intake {
@@ -45,19 +45,20 @@ export class Intake {
   /** Queues behind earlier input. Without handlers the message is in its queue on return. */
   enqueue(raw: Input, options: SubmitOptions, delivery: "steer" | "followUp"): Submission {
     if (options.invocation !== undefined) options.invocation.agentInvoked = true;
-    const put = async (): Promise<"queued" | "handled"> => {
+    const put = async (): Promise<RunOutcome> => {
       const message = await this.message(raw, options, delivery);
-      if (message === undefined) return "handled";
-      this.#port.queue(delivery === "steer" ? "steering" : "followUp", message);
-      return "queued";
+      if (message === undefined) return { status: "handled", messages: [] };
+      return queued(this.#port.queue(delivery === "steer" ? "steering" : "followUp", message));
     };
     if (this.#tail === undefined && !this.#hasHandlers(options)) {
       const content = blocksOf(raw, options.images);
       const attribution = options.attribution ?? "user";
       const message: UserMessage = { role: "user", content, timestamp: this.#port.now(), attribution };
-      if (delivery === "steer") this.#port.queue("steering", { ...message, steering: true });
-      else this.#port.queue("followUp", message);
-      return submissionOf(Promise.resolve("queued"));
+      const delivered =
+        delivery === "steer"
+          ? this.#port.queue("steering", { ...message, steering: true })
+          : this.#port.queue("followUp", message);
+      return submissionOf(Promise.resolve(queued(delivered)));
     }
     const work = (this.#tail ?? Promise.resolve()).then(put);
     const tail = work
@@ -115,6 +116,10 @@ export class Intake {
     if (value.handled === true) return undefined;
     return value.text === text && value.images === images ? content : blocksOf(value.text, value.images);
   }
+}
+
+function queued(delivered: Promise<RunOutcome>): RunOutcome {
+  return { status: "queued", messages: [], delivered };
 }
 
 function blocksOf(content: string | readonly InputContent[], images: readonly InputContent[] = []): InputContent[] {

@@ -1,7 +1,7 @@
 // Messages that wait for a running conversation: steering for the next boundary, follow-ups for the moment it would stop,
 // next-turn messages for the next prompt. Taking removes; nothing else does, so a message is delivered exactly once.
 import type { AgentMessage } from "../../protocol/message.ts";
-import type { InterruptMode, QueueMode } from "./conversation-types.ts";
+import type { InterruptMode, QueueMode, RunOutcome } from "./conversation-types.ts";
 
 export class MessageQueue {
   readonly steering: AgentMessage[] = [];
@@ -13,6 +13,8 @@ export class MessageQueue {
   /** Set by an abort: follow-ups stay until the user speaks again (protocol-facts §3.5). */
   followUpsParked = false;
   readonly #onSteer = new Set<() => void>();
+  /** Who waits for the end of the run that takes a message. */
+  readonly #awaited = new Map<AgentMessage, (outcome: RunOutcome) => void>();
 
   /** `queuedMessageCount` of get_state. */
   get count(): number {
@@ -48,6 +50,34 @@ export class MessageQueue {
 
   drain(): { steering: AgentMessage[]; followUp: AgentMessage[]; nextTurn: AgentMessage[] } {
     return { steering: this.steering.splice(0), followUp: this.followUp.splice(0), nextTurn: this.nextTurn.splice(0) };
+  }
+
+  /** How the run that takes a message of this queue ends. */
+  outcomeOf(message: AgentMessage): Promise<RunOutcome> {
+    return new Promise((resolve) => this.#awaited.set(message, resolve));
+  }
+
+  /** Tells whoever waits that the run which took these messages has ended. */
+  ended(outcome: RunOutcome): void {
+    for (const message of outcome.messages) this.#tell(message, outcome);
+  }
+
+  /** Empties the queue; what waited in it ends as aborted. */
+  abandon(reason: string): void {
+    this.drain();
+    for (const message of [...this.#awaited.keys()])
+      this.#tell(message, { status: "aborted", messages: [], errorMessage: reason });
+  }
+
+  /** Whoever waits for a message of `from` waits for it here: it was moved. */
+  takeOver(from: MessageQueue): void {
+    for (const [message, resolve] of from.#awaited) this.#awaited.set(message, resolve);
+    from.#awaited.clear();
+  }
+
+  #tell(message: AgentMessage, outcome: RunOutcome): void {
+    this.#awaited.get(message)?.(outcome);
+    this.#awaited.delete(message);
   }
 
   /** Told when steering arrives. */

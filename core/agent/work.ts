@@ -63,13 +63,11 @@ export class Work {
 }
 
 /** Work that needs no run of its own: it is queued, handled, or refused before it began. */
-export function submissionOf(status: Promise<"queued" | "handled">): Submission {
-  status.catch(() => {});
-  const settled = status.then(
-    (reached): RunOutcome => ({ status: reached, messages: [] }),
+export function submissionOf(outcome: Promise<RunOutcome>): Submission {
+  const settled = outcome.catch(
     (error: unknown): RunOutcome => ({ status: "error", messages: [], errorMessage: errorMessage(error) }),
   );
-  const accepted = status.then(() => {});
+  const accepted = outcome.then(() => {});
   accepted.catch(() => {});
   return Object.assign(accepted, { settled });
 }

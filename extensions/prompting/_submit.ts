@@ -18,9 +18,9 @@ export function submitLater(ctx: Context, { text, images, delivery }: Submitted,
       const outcome = await submission.settled;
       if (outcome.status === "handled") return sendResult(ctx, { agentInvoked: false });
       if (ctx.tryUse(Framing)?.version !== 2) return;
-      // oh-my-pi's client waits for this frame; a queued prompt ends with the run that took it (DESIGN §3 "protocol v2").
-      if (outcome.status === "queued") await conversation.whenIdle();
-      sendResult(ctx, { agentInvoked: true, status: outcome.status === "queued" ? "completed" : outcome.status });
+      // oh-my-pi's client waits for this frame; a queued prompt ends with the run that takes it (DESIGN §3 "protocol v2").
+      const ended = (await outcome.delivered) ?? outcome;
+      sendResult(ctx, { agentInvoked: true, status: ended.status });
     },
     () => {},
   );
