@@ -55,10 +55,16 @@ export async function runProcess(options: Options): Promise<void> {
     try {
       await daemon.close(input).catch((error: unknown) => log.error(`Shutdown failed: ${errorMessage(error)}`));
       clearTimeout(limit);
+      for (const file of daemon.conversations.incomplete) {
+        const message = `What could not be written of session "${file}" is lost`;
+        process.stderr.write(`mortise: ${message}\n`);
+        outbound.send({ type: "notice", level: "error", message, source: "session-persistence" });
+      }
       await outbound.end();
       await log.flush();
     } finally {
-      process.exit(code);
+      // An end in order that lost something is none (agent-semantics §12 item 48).
+      process.exit(code === 0 && daemon.conversations.incomplete.length > 0 ? 1 : code);
     }
   };
   const daemon = new Daemon({

@@ -427,14 +427,14 @@ export class Conversation implements RunConversation {
     this.#out.attached = attached;
   }
 
-  /** Ends everything and lets the file go. Idempotent. */
-  async close(): Promise<void> {
-    if (this.signal.aborted) return;
+  /** Ends everything and lets the file go. False when the file does not hold everything that was said. Idempotent. */
+  async close(): Promise<boolean> {
+    if (this.signal.aborted) return true;
     this.inbox.abandon("The conversation was closed");
     this.#intake.drop();
     this.#closed.abort(new Error("The conversation was closed"));
     await this.abort("The conversation was closed", { resume: false });
-    this.#journal.close();
+    return this.#journal.close();
   }
 }
 

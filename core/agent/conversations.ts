@@ -5,6 +5,7 @@ import { ThinkingLevel } from "../../protocol/model.ts";
 import { CommandError } from "../kernel/errors.ts";
 import type { ConversationChange, Conversations, CreateConversation } from "../services/agent.ts";
 import { FollowUpMode, InterruptMode, SteeringMode } from "../services/known-settings.ts";
+import { Launch } from "../services/launch.ts";
 import { Models } from "../services/models.ts";
 import { SessionLog } from "../session/log.ts";
 import { Conversation } from "./conversation.ts";
@@ -32,6 +33,7 @@ export class ConversationTable implements Conversations {
   /** Aborted when the conversation is detached. */
   readonly #shown = new WeakMap<Conversation, AbortController>();
   #attached: Conversation | undefined;
+  readonly #lost: string[] = [];
 
   constructor(options: ConversationsOptions) {
     this.#options = options;
@@ -43,6 +45,11 @@ export class ConversationTable implements Conversations {
   }
   get hasAttached(): boolean {
     return this.#attached !== undefined;
+  }
+
+  /** Session files that do not hold everything that was said: it could not be written, up to their closing. */
+  get incomplete(): readonly string[] {
+    return this.#lost;
   }
 
   list(): readonly Conversation[] {
@@ -138,7 +145,8 @@ export class ConversationTable implements Conversations {
       const limit = AbortSignal.timeout(2000);
       await untilAborted(ctx.hook(sessionClosing, { conversation: own, reason }, { signal: limit }), limit, 0);
     }
-    await own.close();
+    const isComplete = await own.close();
+    if (!isComplete && own.log.file !== undefined) this.#lost.push(own.log.file);
     const index = this.#live.indexOf(own);
     if (index >= 0) this.#live.splice(index, 1);
     if (this.#attached === own) this.#attached = undefined;
@@ -179,14 +187,21 @@ export class ConversationTable implements Conversations {
     return own;
   }
 
-  /** What a stored session ends with, else what the conversation before had, else the daemon's defaults. */
+  /**
+   * What a stored session ends with, else what the conversation before had, else the daemon's defaults. What the command line
+   * names comes first for the session that the daemon starts with.
+   */
   #initialSelection(log: SessionLog, before: Conversation | undefined): Selection {
-    const models = this.#options.env.context(undefined, {}).tryUse(Models);
-    const stored = log.model && models?.find(log.model.provider, log.model.modelId);
+    const ctx = this.#options.env.context(undefined, {});
+    const models = ctx.tryUse(Models);
+    const asked = before === undefined ? ctx.tryUse(Launch)?.options : undefined;
+    const isModelAsked = asked?.model !== undefined || asked?.provider !== undefined;
+    const stored = isModelAsked ? undefined : log.model && models?.find(log.model.provider, log.model.modelId);
     const usable = stored !== undefined && models?.hasKey(stored.provider) !== false ? stored : undefined;
-    const initial = usable === undefined && before === undefined ? models?.initial() : undefined;
+    const isLevelAsked = asked?.thinking !== undefined;
+    const initial = before === undefined && (usable === undefined || isLevelAsked) ? models?.initial() : undefined;
     const model = usable ?? before?.selection.model ?? initial?.model;
-    const level = ThinkingLevel.safeParse(log.thinkingLevel);
+    const level = ThinkingLevel.safeParse(isLevelAsked ? initial?.thinkingLevel : log.thinkingLevel);
     const thinkingLevel = level.success
       ? level.data
       : (before?.selection.thinkingLevel ?? initial?.thinkingLevel ?? model?.thinking?.defaultLevel ?? "off");

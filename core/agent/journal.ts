@@ -56,8 +56,10 @@ export class Journal {
     }
   }
 
-  close(): void {
+  /** False when something is lost: it could not be written to the end. */
+  close(): boolean {
     this.#write(() => this.#log.close());
+    return !this.#failed;
   }
 
   #write(write: () => void): void {

@@ -147,7 +147,8 @@ export class SessionWriter {
 
   /** Tries again what an earlier failure held back. @throws {SessionWriteError} */
   retry(): void {
-    if (this.#exists && this.#pending.length > 0) this.#guard(() => this.#flush());
+    if (!this.#exists && this.#wanted) this.create();
+    else if (this.#exists && this.#pending.length > 0) this.#guard(() => this.#flush());
   }
 
   close(): void {

@@ -1,5 +1,5 @@
 // items 42 to 50 of agent-semantics §12, on the built daemon.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import {
   ask,
@@ -114,7 +114,7 @@ describe("sessions", () => {
     expect(existsSync(`${daemon.home}/sessions`) ? sessionFiles(daemon.home) : []).toEqual([]);
   });
 
-  it("item 48: a full disk is told, the run goes on in memory", async () => {
+  it("item 48: a full disk is told, the run goes on in memory, and what was lost shows in the exit code", async () => {
     const service = await use.service();
     service.otherwise({ text: "z".repeat(40_000) });
     // No file may grow beyond 64 blocks of 512 bytes; without the signal the write fails as on a full disk.
@@ -127,6 +127,26 @@ describe("sessions", () => {
     expect(told).toMatchObject({ source: "session-persistence" });
     expect((await ask(daemon, "get_messages"))["messages"]).toHaveLength(4);
     expect((await ask(daemon, "get_last_assistant_text"))["text"]).toHaveLength(40_000);
+    const file = String((await ask(daemon, "get_state"))["sessionFile"]);
+    expect(await daemon.end()).toBe(1);
+    expect(daemon.frames.at(-1)).toMatchObject({ type: "notice", level: "error", message: expect.stringContaining(file) });
+    expect(daemon.stderr()).toContain(file);
+  });
+
+  it("item 48: what there is room for again is written, and the exit code says that all is well", async () => {
+    const { service, daemon } = await start();
+    await prompt(daemon, "one");
+    const file = String((await ask(daemon, "get_state"))["sessionFile"]);
+    // Nothing can be written into a folder in the place of the file.
+    rmSync(file);
+    mkdirSync(file);
+    service.script({ text: "in memory" });
+    const frames = await prompt(daemon, "two");
+    expect(frames.filter((frame) => frame.type === "notice")).toMatchObject([{ source: "session-persistence", level: "error" }]);
+    rmdirSync(file);
+    expect(await daemon.end()).toBe(0);
+    const texts = JSON.stringify(sessionLines(file));
+    for (const text of ["one", "two", "in memory"]) expect(texts).toContain(text);
   });
 
   it("item 50: what belongs to the old session does not land in the one switched to", async () => {
