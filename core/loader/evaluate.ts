@@ -47,6 +47,11 @@ export class Evaluation {
     return this.#graph.specifiers;
   }
 
+  /** Told of files that are read, or looked for in vain, from now on: by an `import()` in a tool, for instance. */
+  set onFile(listener: () => void) {
+    this.#graph.onFile = listener;
+  }
+
   /** Milliseconds in which nothing but the unit's own code was waited for. */
   get idleMs(): number {
     return this.#transforming > 0 ? 0 : performance.now() - this.#progressAt;
@@ -188,9 +193,7 @@ export class Evaluation {
     try {
       file = await readStable(path);
     } catch (error) {
-      // Unreadable is not absent: it is watched for becoming readable.
-      if (state === null) this.#graph.missing.add(path);
-      else this.#graph.note(path, { fingerprint: state, hash: "" });
+      this.#graph.noteUnreadable(path, state);
       throw error;
     }
     this.#graph.note(path, file);

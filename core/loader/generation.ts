@@ -37,7 +37,8 @@ export interface GenerationParts {
 }
 
 /** What is known of the files behind a generation. */
-export type EvaluatedFiles = Pick<Evaluation, "files" | "missing" | "links" | "specifiers" | "timings" | "idleMs">;
+export type EvaluatedFiles = Pick<Evaluation, "files" | "missing" | "links" | "specifiers" | "timings" | "idleMs"> &
+  Partial<Pick<Evaluation, "onFile">>;
 
 /** A unit whose code runs in a process of its own, and what stands for it here. */
 export interface IsolatedUnit {

@@ -61,6 +61,8 @@ export class ModuleGraph {
   readonly links = new Set<string>();
   /** Import specifiers seen; the dialect of a pi-style unit is read from them. */
   readonly specifiers = new Set<string>();
+  /** Told of every file that is read from now on. */
+  onFile: (() => void) | undefined;
   readonly #resolver: Resolver;
 
   constructor(options: EvaluationOptions) {
@@ -68,7 +70,10 @@ export class ModuleGraph {
     this.#resolver = new Resolver({
       root: options.root,
       isVirtual: (specifier) => options.virtualModules.has(specifier),
-      onMissing: (path) => this.missing.add(path),
+      onMissing: (path) => {
+        this.missing.add(path);
+        this.onFile?.();
+      },
       onLink: (path) => this.links.add(path),
     });
   }
@@ -117,6 +122,13 @@ export class ModuleGraph {
   /** Remembers the state a file was read in. */
   note(path: string, { fingerprint, hash }: Omit<ReadFile, "text">): void {
     this.files.set(path, { fingerprint, hash });
+    this.onFile?.();
+  }
+
+  /** Remembers a file that could not be read, with the state before the try: it is watched for becoming readable. */
+  noteUnreadable(path: string, state: string | null): void {
+    if (state === null) this.missing.add(path);
+    else this.note(path, { fingerprint: state, hash: "" });
   }
 
   /** @throws {HeldFileError} */

@@ -2,7 +2,7 @@
 import * as nodeModule from "node:module";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
-import { readNow } from "./files.ts";
+import { fingerprint, type ReadFile, readNow } from "./files.ts";
 import { moduleCode } from "./module-code.ts";
 import { type ModuleGraph, type ModuleRecord, setJson } from "./module-graph.ts";
 import { isNative, ModuleNotFoundError } from "./resolve.ts";
@@ -94,13 +94,23 @@ export class Requires {
 
   #loadNow(record: ModuleRecord): void {
     this.#graph.assertReadable(record.path);
-    const file = readNow(record.path);
+    const file = this.#read(record.path);
     this.#graph.note(record.path, file);
     if (record.path.endsWith(".json")) return setJson(record, file.text);
     const request = { filename: record.path, source: file.text, async: false };
     const result = this.#graph.options.transformer.transformSync(request);
     this.compile(record, result.code, "")();
     record.module.loaded = true;
+  }
+
+  #read(path: string): ReadFile {
+    const state = fingerprint(path);
+    try {
+      return readNow(path);
+    } catch (error) {
+      this.#graph.noteUnreadable(path, state);
+      throw error;
+    }
   }
 
   #ownNodeModule(): Record<string, unknown> {

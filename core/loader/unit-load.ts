@@ -156,6 +156,7 @@ export class UnitLoads {
       if (unit.active === undefined && unit.state !== "quarantined") unit.state = "staging";
       await generation.setUp(unit.active?.inheritance);
       unit.remember(generation, "loaded");
+      this.#followLate(unit, generation);
       if (turn === undefined) this.#parts.activator.commit([{ unit, generation }]);
       else await turn.commit({ unit, generation });
       return { outcome: "loaded" };
@@ -173,6 +174,17 @@ export class UnitLoads {
     } finally {
       turn?.done();
     }
+  }
+
+  /** What a unit reads while it runs is followed from then on, as what it read at its load. */
+  #followLate(unit: Unit, generation: Generation): void {
+    const { evaluation } = generation;
+    if (evaluation === undefined) return;
+    evaluation.onFile = () => {
+      if (unit.active !== generation) return;
+      unit.rememberMore(evaluation);
+      this.#parts.loaded();
+    };
   }
 
   /** True while a file that decides what the unit is may not be read. */

@@ -4,7 +4,7 @@ import { basename, dirname } from "node:path";
 import type { Origin, Owner } from "../kernel/scope.ts";
 import { describe, isIgnoredName, type UnitSource } from "./discover.ts";
 import { fingerprint, readNow, realPath, sizeOf } from "./files.ts";
-import type { Generation } from "./generation.ts";
+import type { EvaluatedFiles, Generation } from "./generation.ts";
 import type { BuiltinUnit, LoadTimings, ReloadReport, Root, UnitState } from "./host.ts";
 
 /** A file as the last load saw it; `fingerprint` is null for an absent one. */
@@ -130,12 +130,7 @@ export class Unit {
     const seen = new Map<string, Seen>(outcome === "failed" ? this.#seen : []);
     const { evaluation } = generation;
     for (const path of this.source?.decidedBy ?? []) seen.set(path, { fingerprint: fingerprint(path), hash: undefined });
-    for (const path of evaluation?.missing ?? []) seen.set(path, { fingerprint: null, hash: undefined });
-    for (const path of evaluation?.links ?? []) {
-      const target = evaluation?.files.get(realPath(path) ?? path);
-      seen.set(path, target ?? { fingerprint: fingerprint(path), hash: undefined });
-    }
-    for (const [path, file] of evaluation?.files ?? []) seen.set(path, file);
+    if (evaluation !== undefined) collect(evaluation, seen);
     const { source } = this;
     if (source?.kind === "file" && source.path !== source.id) {
       seen.set(source.path, evaluation?.files.get(source.id) ?? { fingerprint: null, hash: undefined });
@@ -143,6 +138,13 @@ export class Unit {
     for (const path of source?.entries ?? [])
       if (!seen.has(path)) seen.set(path, { fingerprint: fingerprint(path), hash: undefined });
     this.#seen = seen;
+  }
+
+  /** Adds what the active generation read after its load. */
+  rememberMore(evaluation: EvaluatedFiles): void {
+    const read = new Map<string, Seen>();
+    collect(evaluation, read);
+    for (const [path, seen] of read) if (!this.#seen.has(path)) this.#seen.set(path, seen);
   }
 
   /** Looks at the disk. Touched files with the same content are no change. */
@@ -174,4 +176,13 @@ export class Unit {
       return true;
     }
   }
+}
+
+/** What an evaluation looked at: files as they were read, links, and candidates that were absent. */
+function collect({ files, links, missing }: EvaluatedFiles, seen: Map<string, Seen>): void {
+  for (const path of missing) seen.set(path, { fingerprint: null, hash: undefined });
+  for (const path of links) {
+    seen.set(path, files.get(realPath(path) ?? path) ?? { fingerprint: fingerprint(path), hash: undefined });
+  }
+  for (const [path, file] of files) seen.set(path, file);
 }
