@@ -1,23 +1,40 @@
-// Starts shells. A shell is started before its command is known: it waits on descriptor 3 for the text, so that a command
-// costs one write. A waiting shell is used only when directory (by inode) and environment are exactly the wanted ones.
+// Starts shells. A shell is started before its command is known: it waits on a descriptor for the text, so that a command costs one
+// write. A waiting shell is used only when directory (by inode) and environment are exactly the wanted ones.
 import { type ChildProcess, spawn } from "node:child_process";
-import { accessSync, constants, statSync } from "node:fs";
+import { statSync } from "node:fs";
+import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { ToolError } from "mortise/extension";
+import { findSetsid, isExecutable, Nursery } from "./_nursery.ts";
 import { MARKER } from "./_processes.ts";
 import { openTerminal, type Terminal } from "./_pty.ts";
 
-/** A shell that waits for its command. */
+/** A shell that takes a command. */
 export interface Prepared {
-  readonly child: ChildProcess;
   readonly pid: number;
   /** stdout and stderr in one. */
   readonly output: Readable;
   readonly script: Writable;
   readonly terminal: Terminal | undefined;
   readonly marker: string;
-  /** Environment, directory and kind this shell stands for. */
+  readonly request: LaunchRequest;
+  /** The exit code; 128 and more for a signal. */
+  readonly exit: Promise<number>;
+  /** Makes the shell and its pipes keep the process alive, or not. */
+  hold(keep: boolean): void;
+}
+
+/** A shell for a later command. */
+interface Waiting {
+  /** Environment, directory and kind it stands for. */
   readonly key: string;
+  readonly request: LaunchRequest;
+  readonly over: boolean;
+  /** Undefined while it is not ready. */
+  use(): Prepared | undefined;
+  /** Resolves when it is ready, or with undefined when it never will be. */
+  settled(): Promise<Prepared | undefined>;
+  discard(): void;
 }
 
 export interface LaunchRequest {
@@ -31,19 +48,21 @@ export interface LaunchRequest {
 // `read` takes the whole command up to a NUL; `exec 2>&1` keeps the order of both streams.
 const waitForScript = "exec 2>&1; IFS= read -r -d '' -u 3 __mortise; exec 3<&-; eval \"$__mortise\"";
 
+/** Waiting shells of a kind: the second one gets ready while the first one's command runs. */
+const WAITING = 2;
+
 /** Masters of open terminals; node-pty lets them leak into every child. */
-const leaked = (prepared: Iterable<Prepared>) => [...prepared].map((one) => one.terminal?.masterFd ?? -1).filter((fd) => fd > 9);
+const leaked = (terminals: Iterable<Terminal>) => [...terminals].map((one) => one.masterFd).filter((fd) => fd > 9);
 
 export class Launcher {
   readonly #prefix: string;
-  readonly #waiting = new Map<boolean, Prepared>();
-  readonly #terminals = new Set<Prepared>();
+  readonly #waiting = new Set<Waiting>();
+  readonly #terminals = new Set<Terminal>();
+  #nursery: { readonly env: string; readonly nursery: Nursery } | undefined;
   #count = 0;
   #bash: string | undefined;
   #closed = false;
-
   #told = false;
-
   readonly #noTerminal: (reason: string) => void;
 
   /** `prefix` starts the marker of every process of this daemon; `noTerminal` is told once why commands run over pipes. */
@@ -52,61 +71,139 @@ export class Launcher {
     this.#noTerminal = noTerminal;
   }
 
-  /** Once: the model gets the same result either way, so the person is told and not every result (DESIGN §8 "node-pty"). */
-  #tellOnce(reason: string): void {
-    if (!this.#told) this.#noTerminal(reason);
-    this.#told = true;
-  }
-
-  /** A shell for the request: the waiting one if it fits, else a new one. @throws {ToolError} when no shell can be started. */
-  take(request: LaunchRequest): Prepared {
+  /**
+   * A shell for the request: one that waits if it fits, one that is about to, else a new one.
+   *
+   * @throws {ToolError} when no shell can be started
+   */
+  async take(request: LaunchRequest): Promise<Prepared> {
     const key = keyOf(request);
-    const waiting = this.#waiting.get(request.pty);
-    if (waiting !== undefined) {
-      this.#waiting.delete(request.pty);
-      if (waiting.key === key && waiting.child.exitCode === null && waiting.child.signalCode === null) {
-        hold(waiting, true);
-        return waiting;
-      }
-      discard(waiting);
+    for (;;) {
+      const fitting = [...this.#waiting].filter((waiting) => waiting.key === key);
+      const ready = fitting.find((waiting) => waiting.use() !== undefined && !waiting.over) ?? fitting[0];
+      if (ready === undefined) break;
+      // Taken out at once: two commands must not get the same.
+      this.#waiting.delete(ready);
+      const prepared = ready.use() ?? (await ready.settled());
+      if (prepared === undefined || ready.over) continue;
+      if (this.#closed) break;
+      prepared.hold(true);
+      return prepared;
     }
-    return this.#start(request, key);
+    if (this.#closed) throw new ToolError("Cannot run the command: the shell service has ended");
+    return this.#start(request).prepared;
   }
 
-  /** Starts the shell for the next command of this kind, unless one waits. */
+  /** Starts one more shell for the next command of this kind, unless enough wait. Those that wait for another one are ended. */
   prepare(request: LaunchRequest): void {
-    if (this.#closed || this.#waiting.has(request.pty)) return;
+    if (this.#closed) return;
     try {
-      const prepared = this.#start(request, keyOf(request));
-      hold(prepared, false);
-      prepared.output.pause();
-      prepared.child.once("exit", () => {
-        if (this.#waiting.get(request.pty) === prepared) this.#waiting.delete(request.pty);
-      });
-      this.#waiting.set(request.pty, prepared);
+      const key = keyOf(request);
+      let ready = 0;
+      for (const waiting of this.#waiting) {
+        if (waiting.key === key && !waiting.over) ready++;
+        else if (waiting.over || waiting.request.pty === request.pty) this.#drop(waiting);
+      }
+      if (ready < WAITING) this.#waiting.add(this.#foster(request, key) ?? this.#wait(request, key));
     } catch {
-      // The directory is gone: the next command says so.
+      // The directory is gone, or there is no room for a process: the next command says so.
     }
   }
 
-  /** Hands the command over. `before` runs in the same shell first. */
+  /** Hands the command over, and starts a shell for the next one while it runs. `before` runs in the same shell first. */
   send(prepared: Prepared, command: string, before = ""): void {
     const close = leaked(this.#terminals).map((fd) => `exec ${fd}>&-; `);
     // On one line with the command, so that line numbers in messages stay right.
     prepared.script.end(`unset __mortise; ${close.join("")}${before}${command}\0`);
+    setImmediate(() => this.prepare(prepared.request));
   }
 
   /** Ends the waiting shells and starts no more. */
   close(): void {
     this.#closed = true;
-    for (const prepared of this.#waiting.values()) discard(prepared);
-    this.#waiting.clear();
+    for (const waiting of this.#waiting) this.#drop(waiting);
+    this.#nursery?.nursery.close();
   }
 
-  #start(request: LaunchRequest, key: string): Prepared {
-    const marker = `${this.#prefix}${++this.#count}.`;
-    const opened = request.pty ? openTerminal() : undefined;
-    const terminal = typeof opened === "object" ? opened : undefined;
+  #drop(waiting: Waiting): void {
+    this.#waiting.delete(waiting);
+    waiting.discard();
+  }
+
+  /** A waiting shell of the nursery; undefined where there can be none. */
+  #foster(request: LaunchRequest, key: string): Waiting | undefined {
+    const nursery = request.wrap === undefined ? this.#nurseryFor(request) : undefined;
+    if (nursery === undefined) return undefined;
+    const marker = this.#nextMarker();
+    const terminal = this.#open(request);
+    const shell = nursery.start(request.cwd, marker, terminal);
+    // It opens the terminal by name.
+    terminal?.spawned();
+    const { socket, exit } = shell;
+    const output = terminal?.output ?? socket;
+    output.on("error", () => {});
+    const hold = (keep: boolean) => {
+      shell.hold(keep);
+      for (const stream of [socket, output]) keep ? stream.ref() : stream.unref();
+    };
+    hold(false);
+    output.pause();
+    const prepared = (pid: number) => ({ pid, output, script: socket, terminal, marker, request, exit, hold });
+    return {
+      key,
+      request,
+      get over() {
+        return shell.over || socket.destroyed;
+      },
+      use: () => (shell.pid === undefined ? undefined : prepared(shell.pid)),
+      settled: async () => {
+        hold(true);
+        const pid = await shell.whenReady;
+        if (pid === undefined) letGo(socket, output, terminal);
+        return pid === undefined ? undefined : prepared(pid);
+      },
+      discard() {
+        if (shell.pid !== undefined && !shell.over) killQuietly(shell.pid);
+        letGo(socket, output, terminal);
+      },
+    };
+  }
+
+  #nurseryFor({ env }: LaunchRequest): Nursery | undefined {
+    const setsid = findSetsid(env["PATH"]);
+    if (setsid === undefined) return undefined;
+    const wanted = JSON.stringify(env);
+    if (this.#nursery?.env !== wanted || !this.#nursery.nursery.hasRoom) {
+      this.#nursery?.nursery.close();
+      const nursery = new Nursery({ bash: this.#findBash(env["PATH"]), setsid, env, leaked: leaked(this.#terminals) });
+      this.#nursery = { env: wanted, nursery };
+    }
+    return this.#nursery.nursery;
+  }
+
+  /** A waiting shell of our own. */
+  #wait(request: LaunchRequest, key: string): Waiting {
+    const { child, prepared } = this.#start(request);
+    prepared.hold(false);
+    prepared.output.pause();
+    return {
+      key,
+      request,
+      get over() {
+        return child.exitCode !== null || child.signalCode !== null;
+      },
+      use: () => prepared,
+      settled: async () => prepared,
+      discard() {
+        child.kill("SIGKILL");
+        letGo(prepared.script, prepared.output, prepared.terminal);
+      },
+    };
+  }
+
+  #start(request: LaunchRequest): { child: ChildProcess; prepared: Prepared } {
+    const marker = this.#nextMarker();
+    const terminal = this.#open(request);
     const bash = this.#findBash(request.env["PATH"]);
     const [program = bash, ...args] = [...(request.wrap ?? []), bash, "--norc", "--noprofile", "-c", waitForScript];
     const child = spawn(program, args, {
@@ -127,13 +224,32 @@ export class Launcher {
     }
     script.on("error", () => {});
     output.on("error", () => {});
-    if (typeof opened === "string") this.#tellOnce(opened);
-    const prepared: Prepared = { child, pid: child.pid, output, script, terminal, marker, key };
-    if (terminal !== undefined) {
-      this.#terminals.add(prepared);
-      output.once("close", () => this.#terminals.delete(prepared));
+    const exit = new Promise<number>((resolve) => {
+      child.once("exit", (code, signal) => resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)));
+    });
+    const hold = (keep: boolean) => {
+      for (const handle of [child, output, script]) refer(handle, keep);
+    };
+    return { child, prepared: { pid: child.pid, output, script, terminal, marker, request, exit, hold } };
+  }
+
+  #nextMarker(): string {
+    return `${this.#prefix}${++this.#count}.`;
+  }
+
+  /** The terminal, if one is wanted and can be had. */
+  #open(request: LaunchRequest): Terminal | undefined {
+    if (!request.pty) return undefined;
+    const opened = openTerminal();
+    if (typeof opened === "string") {
+      // Once: the model gets the same result either way, so the person is told and not every result (DESIGN §8 "node-pty").
+      if (!this.#told) this.#noTerminal(opened);
+      this.#told = true;
+      return undefined;
     }
-    return prepared;
+    this.#terminals.add(opened);
+    opened.output.once("close", () => this.#terminals.delete(opened));
+    return opened;
   }
 
   #findBash(path = ""): string {
@@ -143,32 +259,33 @@ export class Launcher {
   }
 }
 
-/** Makes a shell and its pipes keep the process alive, or not. */
-export function hold(prepared: Prepared, keep: boolean): void {
-  for (const handle of [prepared.child, prepared.output, prepared.script]) {
-    const name = keep ? "ref" : "unref";
-    const method: unknown = Reflect.get(handle, name);
-    if (typeof method === "function") Reflect.apply(method, handle, []);
-  }
+/** Ends a shell that has not got its command. */
+export function discard(prepared: Prepared): void {
+  killQuietly(prepared.pid);
+  prepared.hold(false);
+  letGo(prepared.script, prepared.output, prepared.terminal);
 }
 
-function discard(prepared: Prepared): void {
-  prepared.child.kill("SIGKILL");
-  prepared.script.destroy();
-  prepared.terminal?.release();
-  prepared.output.destroy();
+function refer(handle: object, keep: boolean): void {
+  const method: unknown = Reflect.get(handle, keep ? "ref" : "unref");
+  if (typeof method === "function") Reflect.apply(method, handle, []);
+}
+
+function letGo(script: Writable, output: Readable, terminal: Terminal | undefined): void {
+  script.destroy();
+  terminal?.release();
+  output.destroy();
+}
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
 }
 
 function keyOf(request: LaunchRequest): string {
   const { dev, ino } = statSync(request.cwd);
-  return `${dev}:${ino}:${request.cwd}:${JSON.stringify([request.wrap, request.env])}`;
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return `${dev}:${ino}:${request.cwd}:${JSON.stringify([request.pty, request.wrap, request.env])}`;
 }

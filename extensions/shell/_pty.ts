@@ -17,6 +17,8 @@ export interface Terminal {
   readonly output: ReadStream;
   /** For the child's stdout and stderr. */
   readonly childFd: number;
+  /** Its name in the file system. */
+  readonly path: string;
   /** The descriptor that leaks into children (node-pty sets no close-on-exec); they close it themselves. */
   readonly masterFd: number;
   /** Call once the child is spawned. */
@@ -50,6 +52,7 @@ export function openTerminal(): Terminal | string {
   return {
     output,
     childFd,
+    path: pair.pty,
     masterFd: pair.master,
     spawned: closeChild,
     mark: (text) => {

@@ -2,9 +2,8 @@
 // its children still hold open does not matter. On abort and time-out the whole tree is ended first.
 import { randomUUID } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
-import { constants } from "node:os";
 import type { ShellResult, ShellRun } from "mortise/extension";
-import { hold, type Launcher, type LaunchRequest, type Prepared } from "./_launch.ts";
+import type { Launcher, LaunchRequest, Prepared } from "./_launch.ts";
 import { OutputCollector } from "./_output.ts";
 import { commandLine, groupExists, killTree, processTree } from "./_processes.ts";
 
@@ -27,15 +26,16 @@ export interface Running {
 
 export interface RunOptions {
   launcher: Launcher;
+  prepared: Prepared;
   request: LaunchRequest;
   /** Where the shell writes its directory when it exits; only for runs that keep it. */
   cwdFile: string | undefined;
   /** Told of a shell whose children live on. */
-  onLeftover(prepared: Prepared): void;
+  onLeftover(): void;
 }
 
 export function start(run: ShellRun, options: RunOptions): Running {
-  const prepared = options.launcher.take(options.request);
+  const { prepared } = options;
   const flight = new Flight(run, prepared, options);
   const complete = flight.complete();
   return {
@@ -51,7 +51,6 @@ class Flight {
   readonly #prepared: Prepared;
   readonly #options: RunOptions;
   readonly #collector: OutputCollector;
-  readonly #exit: Promise<number>;
   #lastData = 0;
   #paused = false;
   #ended = false;
@@ -65,9 +64,6 @@ class Flight {
     this.#prepared = prepared;
     this.#options = options;
     this.#collector = new OutputCollector(run.artifactPath, (full) => this.#press(full));
-    this.#exit = new Promise((resolve) => {
-      prepared.child.once("exit", (code, signal) => resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)));
-    });
     prepared.output.on("data", this.#onData);
     // A waiting shell was paused, and a paused stream stays so when a listener comes.
     prepared.output.resume();
@@ -108,7 +104,7 @@ class Flight {
     signal?.addEventListener("abort", onAbort, { once: true });
     const timer = timeoutMs ? setTimeout(() => void this.kill("timedOut"), timeoutMs) : undefined;
     this.#options.launcher.send(this.#prepared, this.#run.command, reportDirectory(this.#options.cwdFile));
-    const exitCode = await this.#exit;
+    const exitCode = await this.#prepared.exit;
     clearTimeout(timer);
     signal?.removeEventListener("abort", onAbort);
     await this.#drain();
@@ -238,9 +234,9 @@ class Flight {
       this.#close();
       return [];
     }
-    hold(this.#prepared, false);
+    this.#prepared.hold(false);
     output.resume();
-    this.#options.onLeftover(this.#prepared);
+    this.#options.onLeftover();
     const shown = left.slice(0, 5).map(({ pid: child, line }) => `${child} (${line})`);
     const more = left.length > 5 ? ` and ${left.length - 5} more` : "";
     const subject = left.length === 1 ? "1 process is" : `${left.length} processes are`;

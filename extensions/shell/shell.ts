@@ -14,7 +14,7 @@ import {
   ToolError,
 } from "mortise/extension";
 import { shellEnvironment } from "./_env.ts";
-import { Launcher, type LaunchRequest, type Prepared } from "./_launch.ts";
+import { discard, Launcher, type LaunchRequest, type Prepared } from "./_launch.ts";
 import { Lifeline } from "./_lifeline.ts";
 import { groupExists, killTree } from "./_processes.ts";
 import { type Running, start } from "./_run.ts";
@@ -37,6 +37,8 @@ class BashShell implements Shell {
   readonly #running = new Set<Running>();
   readonly #directories = new Map<string, { base: string; current: string }>();
   #leftovers = false;
+  /** Counts `killAll`: a command that was about to start then must not. */
+  #kills = 0;
   #folder: string | undefined;
   #files = 0;
 
@@ -49,11 +51,18 @@ class BashShell implements Shell {
     const { wrap, pty = false } = run;
     const request: LaunchRequest = { cwd: this.#directory(run), env: this.#environment(run.env), pty, wrap };
     if (run.signal?.aborted) return notRun(request.cwd);
+    const kills = this.#kills;
+    const prepared = await this.#launcher.take(request);
+    if (run.signal?.aborted || kills !== this.#kills) {
+      discard(prepared);
+      return notRun(request.cwd);
+    }
     const running = start(run, {
       launcher: this.#launcher,
+      prepared,
       request,
       cwdFile: run.session === undefined ? undefined : this.#temporary(),
-      onLeftover: (prepared) => this.#adopt(prepared),
+      onLeftover: () => this.#adopt(prepared),
     });
     this.#running.add(running);
     this.#lifeline.hold(running.group);
@@ -70,6 +79,7 @@ class BashShell implements Shell {
   }
 
   async killAll(): Promise<void> {
+    this.#kills++;
     // 1 s: DESIGN §9 "End of input".
     await Promise.all([...this.#running].map((running) => running.cancel(1000)));
     if (!this.#leftovers) return;

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of shells
 // How rules read shell commands: what allows must never be fooled, what denies rather finds too much.
 
 import { execFileSync } from "node:child_process";

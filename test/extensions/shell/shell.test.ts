@@ -1,12 +1,13 @@
 // The Shell service through the bash tool and the RPC commands, with real processes.
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { Credentials } from "mortise/extension";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { fileURLToPath } from "node:url";
+import { Credentials, z } from "mortise/extension";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import bash from "../../../builtin-tools/bash.ts";
 import abortBash from "../../../extensions/shell/abort-bash.ts";
 import rpcBash from "../../../extensions/shell/bash.ts";
@@ -203,6 +204,54 @@ describe("environment", () => {
   });
 });
 
+describe("shells that wait", () => {
+  beforeEach(() => {
+    b = bench({ mode: "rpc" });
+  });
+
+  test("are like the first one, which is started when it is needed", async () => {
+    const command =
+      'echo "$0 $# $SHLVL $- $BASH_SUBSHELL $PWD"; trap; jobs; ls -m /proc/$$/fd; ps -o pgid=,sid= -p $$ | tr -s " " "\\n" | uniq | wc -w; kill -INT $$';
+    for (const mode of ["rpc", "rpc-ui"] as const) {
+      const one = bench({ mode });
+      const runs: unknown[] = [];
+      for (let round = 0; round < 4; round++) {
+        const { output, exitCode } = await one.shell.run({ command, cwd: b.cwd, pty: mode === "rpc" });
+        runs.push({ output, exitCode });
+        await delay(30);
+      }
+      await one.close();
+      expect(runs[0]).toMatchObject({ exitCode: 130, output: expect.stringMatching(/^\S+ 0 \d+ \S+ 0 \//) });
+      expect(runs.slice(1)).toEqual(runs.slice(0, 3));
+    }
+  });
+
+  test("are there for any number of commands, one after another and at once", async () => {
+    for (let round = 0; round < 40; round++) expect(await rpc(`exit ${round}`)).toMatchObject({ exitCode: round });
+    const many = Array.from({ length: 40 }, (_, index) => rpc(`echo ${index}; exit ${index}`));
+    for (const [index, answer] of (await Promise.all(many)).entries()) {
+      expect(answer).toMatchObject({ exitCode: index, output: `${index}\n` });
+    }
+  });
+
+  test("answer when the one who waits for their end has been killed", async () => {
+    await rpc("true");
+    await delay(100);
+    const command = `test $PPID = ${process.pid} && exit 0; echo before; kill -9 $PPID; sleep 0.2; echo after`;
+    expect(await rpc(command)).toMatchObject({ output: "before\nafter\n", cancelled: false });
+    expect(await rpc("echo next")).toMatchObject({ output: "next\n", exitCode: 0 });
+  });
+
+  test("start nothing when the command is aborted before it got one", async () => {
+    const controller = new AbortController();
+    const running = b.call(bash, { command: "touch started" }, controller.signal);
+    controller.abort();
+    expect(await running).toMatchObject({ isError: true, details: { cancelled: true } });
+    await rpc("true");
+    expect(await rpc("ls")).toMatchObject({ output: "" });
+  });
+});
+
 describe("RPC bash", () => {
   beforeEach(() => {
     b = bench({ mode: "rpc" });
@@ -273,29 +322,20 @@ describe("RPC bash", () => {
   });
 });
 
-test("disposing leaves no process, no file and no descriptor behind", async () => {
-  // A folder of its own: other tests of this process make temporary files at the same time.
-  vi.stubEnv("TMPDIR", mkdtempSync(join(tmpdir(), "mortise-own-")));
-  b = bench({ mode: "rpc" });
-  const descriptors = () =>
-    execFileSync("ls", ["/proc/self/fd", `/proc/${process.pid}/fd`], { encoding: "utf8" }).split("\n").length;
-  await b.call(bash, { command: "true" });
-  await rpc("true");
-  await b.close();
-  const before = descriptors();
-  const temporary = () =>
-    readdirSync(tmpdir()).filter((name) => name.startsWith("mortise-shell-") || name.startsWith("mortise-artifacts-"));
-  const filesBefore = temporary();
-  for (let round = 0; round < 5; round++) {
-    b = bench({ mode: "rpc" });
-    await b.call(bash, { command: "sleep 907.7 & seq 1 3000" });
-    await rpc("setsid sleep 907.7 >/dev/null 2>&1 & true");
-    await b.close();
-  }
+test("disposing leaves no process, no file and no descriptor behind", () => {
+  // In a process of its own: others of this one open descriptors, start shells and make temporary files at the same time.
+  const folder = mkdtempSync(join(tmpdir(), "mortise-own-"));
+  const script = fileURLToPath(new URL("_disposing.ts", import.meta.url));
+  const report = execFileSync(process.execPath, ["--import", "tsx", script], {
+    encoding: "utf8",
+    env: { ...process.env, TMPDIR: folder },
+  });
+  const { descriptors, children, files } = z
+    .object({ descriptors: z.array(z.number()).length(2), children: z.array(z.string()), files: z.array(z.string()) })
+    .parse(JSON.parse(report));
   expect(living("sleep 907.7")).toEqual([]);
-  expect(temporary()).toEqual(filesBefore);
-  // One left behind a round would be five; the other test workers open a few of their own.
-  await until(() => descriptors() <= before + 4);
-  rmSync(tmpdir(), { recursive: true });
-  vi.unstubAllEnvs();
+  expect(children).toEqual([]);
+  expect(files).toEqual([]);
+  expect(descriptors[1]).toBeLessThanOrEqual((descriptors[0] ?? 0) + 1);
+  rmSync(folder, { recursive: true });
 });
