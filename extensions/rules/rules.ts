@@ -2,6 +2,7 @@
 import {
   answerStarting,
   contentFolders,
+  contextBuilding,
   defineExtension,
   defineHook,
   defineService,
@@ -9,6 +10,7 @@ import {
   followFolders,
   Launch,
   Settings,
+  type SetupScope,
   Trust,
   toolFinished,
   turnEnded,
@@ -16,6 +18,7 @@ import {
 } from "mortise/extension";
 import { bucketOf, type Rule } from "./_rule.ts";
 import { sectionsOf } from "./_sections.ts";
+import { readStanding, standingFiles, withStanding } from "./_standing.ts";
 import { ForeignRecords } from "./_state.ts";
 import { RuleStore, Rules } from "./_store.ts";
 import { StreamRules } from "./_stream.ts";
@@ -28,44 +31,14 @@ export default defineExtension({
     const { home, cwd } = ctx.use(Launch);
     const warn = warnOnce(ctx.log);
     const folders = contentFolders({ home, cwd }, "rules");
+    const files = standingFiles({ home, cwd });
     const store = new RuleStore(folders, warn);
-    const slow = new Set<string>();
-    let streamed: readonly Rule[] = [];
-    const stream = new StreamRules(
-      () => streamed,
-      new ForeignRecords(),
-      ({ payload: { name, path } }, ms) => {
-        slow.add(name);
-        warn(`Rule "${path}" is off until it changes: its condition took ${Math.round(ms)} ms`);
-        contribute();
-      },
-    );
-    const hooks = [
-      defineHook(answerStarting, (value, hookCtx) => stream.answerStarting(value, hookCtx)),
-      defineHook(toolFinished, (value) => stream.toolFinished(value)),
-      defineHook(turnEnded, (value) => stream.turnEnded(value)),
-    ];
-    const contribute = () => {
-      const disabled = ctx.setting(DisabledRules);
-      const used = store.list().filter(({ payload }) => !disabled.includes(payload.name));
-      const trusted = (rule: Rule) => {
-        if (rule.origin === "user" || !rule.risky || ctx.tryUse(Trust)?.isTrusted(cwd) === true) return true;
-        warn(`Rule "${rule.payload.path}" is off until the project is trusted: its condition may take very long`);
-        return false;
-      };
-      streamed = ctx.setting(Enabled)
-        ? used.filter((rule) => bucketOf(rule) === "stream" && !slow.has(rule.payload.name) && trusted(rule))
-        : [];
-      // Without such rules the turn loop asks nobody.
-      scope.replace("stream rules", streamed.length > 0 ? hooks : []);
-      scope.replace("rule sections", sectionsOf(used));
-    };
+    const contributions = new Contributions(scope, store, cwd, warn);
     const following = followFolders({
-      paths: () => folders.map(({ path }) => path),
+      paths: () => [...folders.map(({ path }) => path), ...files],
       async scan() {
-        if (!(await store.scan())) return;
-        slow.clear();
-        contribute();
+        if (await store.scan()) contributions.rulesChanged();
+        contributions.standing(await readStanding(files, warn));
       },
       onError: (error) => warn(`Cannot read rules: ${errorMessage(error)}`),
     });
@@ -74,14 +47,78 @@ export default defineExtension({
     await following.first;
     scope.onLive?.(() => {
       // Settings and trust answer only now: they go live with the same swap.
-      contribute();
+      contributions.renew();
       const stops = [
         ctx.tryUse(Settings)?.onChange((paths) => {
-          if (paths.includes(Enabled.name) || paths.includes(DisabledRules.name)) contribute();
+          if (paths.includes(Enabled.name) || paths.includes(DisabledRules.name)) contributions.renew();
         }),
-        ctx.tryUse(Trust)?.onChange(contribute),
+        ctx.tryUse(Trust)?.onChange(() => contributions.renew()),
       ];
       for (const stop of stops) if (stop !== undefined) scope.own(stop, "rule settings");
     });
   },
 });
+
+/** What the rules of the moment contribute. */
+class Contributions {
+  readonly #scope: SetupScope;
+  readonly #store: RuleStore;
+  readonly #cwd: string;
+  readonly #warn: (message: string) => void;
+  /** Names of rules whose condition took too long. */
+  readonly #slow = new Set<string>();
+  readonly #hooks: readonly ReturnType<typeof defineHook>[];
+  #streamed: readonly Rule[] = [];
+  #standing = "";
+
+  constructor(scope: SetupScope, store: RuleStore, cwd: string, warn: (message: string) => void) {
+    this.#scope = scope;
+    this.#store = store;
+    this.#cwd = cwd;
+    this.#warn = warn;
+    const stream = new StreamRules(
+      () => this.#streamed,
+      new ForeignRecords(),
+      ({ payload: { name, path } }, ms) => {
+        this.#slow.add(name);
+        warn(`Rule "${path}" is off until it changes: its condition took ${Math.round(ms)} ms`);
+        this.renew();
+      },
+    );
+    this.#hooks = [
+      defineHook(answerStarting, (value, ctx) => stream.answerStarting(value, ctx)),
+      defineHook(toolFinished, (value) => stream.toolFinished(value)),
+      defineHook(turnEnded, (value) => stream.turnEnded(value)),
+    ];
+  }
+
+  rulesChanged(): void {
+    this.#slow.clear();
+    this.renew();
+  }
+
+  renew(): void {
+    const { ctx } = this.#scope;
+    const disabled = ctx.setting(DisabledRules);
+    const used = this.#store.list().filter(({ payload }) => !disabled.includes(payload.name));
+    this.#streamed = ctx.setting(Enabled) ? used.filter((rule) => this.#mayWatch(rule)) : [];
+    // Without such rules the turn loop asks nobody.
+    this.#scope.replace("stream rules", this.#streamed.length > 0 ? this.#hooks : []);
+    this.#scope.replace("rule sections", sectionsOf(used));
+  }
+
+  /** @param text of RULES.md; empty for none. */
+  standing(text: string): void {
+    if (text === this.#standing) return;
+    this.#standing = text;
+    const hook = defineHook(contextBuilding, (value) => ({ ...value, messages: withStanding(value.messages, text) }));
+    this.#scope.replace("standing rules", text === "" ? [] : [hook]);
+  }
+
+  #mayWatch(rule: Rule): boolean {
+    if (bucketOf(rule) !== "stream" || this.#slow.has(rule.payload.name)) return false;
+    if (rule.origin === "user" || !rule.risky || this.#scope.ctx.tryUse(Trust)?.isTrusted(this.#cwd) === true) return true;
+    this.#warn(`Rule "${rule.payload.path}" is off until the project is trusted: its condition may take very long`);
+    return false;
+  }
+}

@@ -256,3 +256,46 @@ describe("rule files", () => {
     expect(triggered(await daemon.prompt("Go"))).toEqual([["no-todo"]]);
   });
 });
+
+describe("RULES.md", () => {
+  const sent = (provider: { requests: { messages: readonly { role: string; content: unknown }[] }[] }, index: number) =>
+    (provider.requests[index]?.messages ?? []).map(({ role, content }) => [role, JSON.stringify(content)] as const);
+  const places = (messages: readonly (readonly [string, string])[]) =>
+    messages.flatMap(([, text], at) => (text.includes("Rules that hold") ? [at] : []));
+
+  it("of the user and the project stands in front of the newest prompt in every request, and is not stored", async () => {
+    const files = { "RULES.md": "Speak plainly.\n", "cwd/.mortise/RULES.md": "Use tabs.\n" };
+    const { daemon, provider } = await start(files, [says("One"), calls({ id: "c", name: "ls" }), says("Two")]);
+    await daemon.prompt("First");
+    expect(places(sent(provider, 0))).toEqual([0]);
+    expect(sent(provider, 0)[0]?.[1]).toMatch(/Speak plainly\.\\n\\nUse tabs\./);
+    await daemon.prompt("Second");
+    for (const index of [1, 2]) {
+      const messages = sent(provider, index);
+      const [at = -1, ...more] = places(messages);
+      expect(more).toEqual([]);
+      expect(messages[at + 1]?.[1]).toContain("Second");
+    }
+    // The beginning is the same in both calls of the run, so that it stays cached.
+    expect(sent(provider, 2).slice(0, 4)).toEqual(sent(provider, 1));
+    const { sessionFile } = await daemon.ask("get_state");
+    expect(readFileSync(String(sessionFile), "utf8")).not.toContain("Speak plainly");
+    expect(provider.refused).toEqual([]);
+  });
+
+  it("holds for subagents, and an edit holds from the next call on", async () => {
+    const spawn = calls({ id: "c", name: "task", args: { task: "Child" } });
+    const { daemon, provider } = await start({ "RULES.md": "Old rule" }, [
+      ...[spawn, says("child"), says("done")],
+      ...Array.from({ length: 50 }, () => says("later")),
+    ]);
+    await daemon.prompt("Go");
+    expect(JSON.stringify(provider.requests[1]?.messages)).toContain("Old rule");
+    daemon.write("RULES.md", "New rule");
+    for (let n = 0; !JSON.stringify(provider.requests.at(-1)?.messages).includes("New rule"); n++) {
+      expect(n).toBeLessThan(50);
+      await daemon.prompt("Again");
+    }
+    expect(JSON.stringify(provider.requests.at(-1)?.messages)).not.toContain("Old rule");
+  });
+});
