@@ -78,6 +78,16 @@ const Request = z.strictObject({
 });
 type Request = z.infer<typeof Request>;
 
+/** Why the service refuses a parsed body; undefined when it takes it. */
+export function anthropicRefusal(body: unknown): string | undefined {
+  if (body === undefined) return "The request body is not valid JSON";
+  if (hasLoneSurrogate(body)) return "The request body is not valid JSON: lone surrogate in string";
+  const parsed = Request.safeParse(body);
+  if (parsed.success) return problemOf(parsed.data);
+  const issue = parsed.error.issues[0];
+  return `${issue?.path.join(".")}: ${issue?.message}`;
+}
+
 /** What the real service answers 400 to, in this order; undefined when the request is fine. */
 function problemOf(request: Request): string | undefined {
   const seen = new Set<string>();
@@ -216,16 +226,7 @@ const dialect: Dialect = {
     if (!["2023-06-01", "2026-10-21"].includes(String(request.headers["anthropic-version"]))) {
       return invalid("anthropic-version: header is required");
     }
-    if (request.body === undefined) return invalid("The request body is not valid JSON");
-    if (hasLoneSurrogate(request.body)) {
-      return invalid("The request body is not valid JSON: lone surrogate in string");
-    }
-    const parsed = Request.safeParse(request.body);
-    if (!parsed.success) {
-      const issue = parsed.error.issues[0];
-      return invalid(`${issue?.path.join(".")}: ${issue?.message}`);
-    }
-    const problem = problemOf(parsed.data);
+    const problem = anthropicRefusal(request.body);
     return problem === undefined ? undefined : invalid(problem);
   },
 

@@ -80,6 +80,21 @@ const Request = z.strictObject({
 });
 type Request = z.infer<typeof Request>;
 
+/** Why the service refuses a parsed body; undefined when it takes it. */
+export function openaiRefusal(body: unknown, options: Pick<FakeOpenAIOptions, "refuseMaxTokens"> = {}): string | undefined {
+  if (body === undefined) return "We could not parse the JSON body of your request.";
+  if (hasLoneSurrogate(body)) return "We could not parse the JSON body of your request: lone surrogate.";
+  const parsed = Request.safeParse(body);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    return `${issue?.path.join(".")}: ${issue?.message}`;
+  }
+  if (options.refuseMaxTokens && parsed.data.max_tokens !== undefined) {
+    return "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+  }
+  return problemOf(parsed.data);
+}
+
 function problemOf(request: Request): string | undefined {
   if (request.tool_choice !== undefined && request.tools === undefined)
     return "'tool_choice' is only allowed when 'tools' are specified.";
@@ -166,21 +181,7 @@ function dialectOf(options: FakeOpenAIOptions): Dialect {
         return { status: 404, type: "not_found", message: `Invalid URL (${request.method} ${request.path})` };
       }
       if (keyMissing(request)) return { status: 401, type: "invalid_api_key", message: "You didn't provide an API key." };
-      if (request.body === undefined) return invalid("We could not parse the JSON body of your request.");
-      if (hasLoneSurrogate(request.body)) {
-        return invalid("We could not parse the JSON body of your request: lone surrogate.");
-      }
-      const parsed = Request.safeParse(request.body);
-      if (!parsed.success) {
-        const issue = parsed.error.issues[0];
-        return invalid(`${issue?.path.join(".")}: ${issue?.message}`);
-      }
-      if (options.refuseMaxTokens && parsed.data.max_tokens !== undefined) {
-        return invalid(
-          "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-        );
-      }
-      const problem = problemOf(parsed.data);
+      const problem = openaiRefusal(request.body, options);
       return problem === undefined ? undefined : invalid(problem);
     },
 

@@ -1,5 +1,5 @@
-// Random trees of turns, compacted at every possible place: whatever is kept, strict services accept the next request
-// (agent-semantics §12 item 37).
+// Random trees of turns (parallel calls, errors, pictures, aborts, branches), compacted at every possible place, twice: whatever is
+// kept, strict services accept every request (agent-semantics §12 item 37).
 import fc from "fast-check";
 import type { AgentMessage, AssistantMessage, Model, SessionEntry } from "mortise/extension";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -7,11 +7,13 @@ import { SessionLog } from "../../../core/session/log.ts";
 import { repairForProvider } from "../../../core/session/repair.ts";
 import { chooseCut, itemsOf, validCuts } from "../../../extensions/compaction/_cut.ts";
 import { transcript } from "../../../extensions/compaction/_transcript.ts";
+import { buildRequest as buildAnthropic } from "../../../extensions/providers/_anthropic-request.ts";
+import { buildRequest as buildOpenAI } from "../../../extensions/providers/_openai-request.ts";
 import anthropic from "../../../extensions/providers/anthropic.ts";
 import openai from "../../../extensions/providers/openai.ts";
 import transport from "../../../extensions/providers/transport.ts";
-import { type FakeServer, startFakeAnthropic } from "../../support/fake-anthropic.ts";
-import { startFakeOpenAI } from "../../support/fake-openai.ts";
+import { anthropicRefusal, type FakeServer, startFakeAnthropic } from "../../support/fake-anthropic.ts";
+import { openaiRefusal, startFakeOpenAI } from "../../support/fake-openai.ts";
 import { collect, providerContext, providerOf, requestOf } from "../../support/provider-context.ts";
 import { whyRefused } from "../../support/scripted-provider.ts";
 
@@ -21,11 +23,20 @@ const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 type Step =
   | { kind: "user"; text: string; image: boolean }
   | { kind: "answer"; text: string; thinking: boolean; stop: "stop" | "error" | "aborted" | "length" }
-  | { kind: "calls"; sizes: number[]; between: boolean; unanswered: number; stop: "toolUse" | "error" | "aborted" }
+  | {
+      kind: "calls";
+      sizes: number[];
+      between: boolean;
+      unanswered: number;
+      image: boolean;
+      stop: "toolUse" | "error" | "aborted";
+    }
   | { kind: "bash"; output: string; exclude: boolean }
   | { kind: "note"; text: string }
   | { kind: "state" }
   | { kind: "branch"; back: number }
+  /** As `branch` does it: into another file. */
+  | { kind: "copy"; back: number }
   | { kind: "compact"; keep: number };
 
 const text = fc.string({ unit: fc.constantFrom("a", " ", "\n", "é", "😀", "\ud800", "x".repeat(40)), maxLength: 12 });
@@ -47,12 +58,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       sizes: fc.array(fc.integer({ min: 0, max: 3000 }), { minLength: 1, maxLength: 4 }),
       between: fc.boolean(),
       unanswered: fc.integer({ min: 0, max: 5 }),
+      image: fc.boolean(),
       stop: fc.constantFrom("toolUse" as const, "toolUse" as const, "toolUse" as const, "error" as const, "aborted" as const),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("bash" as const), output: text, exclude: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("note" as const), text }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("state" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("copy" as const), back: fc.integer({ min: 1, max: 6 }) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("branch" as const), back: fc.integer({ min: 1, max: 6 }) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("compact" as const), keep: fc.integer({ min: 0, max: 2000 }) }) },
 );
@@ -86,16 +99,30 @@ const store = (log: SessionLog, message: AgentMessage) => void log.append({ type
 
 /** Plays the steps. Where a real run would stop and let a compaction in, `pause` is called. */
 function play(list: readonly Step[], pause: (log: SessionLog) => void): SessionLog {
-  const log = SessionLog.create({ cwd: "/", sessionsDir: undefined });
+  let log = SessionLog.create({ cwd: "/", sessionsDir: undefined });
   store(log, { role: "user", content: "Begin", timestamp: ++time });
   for (const step of list) {
-    perform(log, step);
+    log = perform(log, step);
     pause(log);
   }
   return log;
 }
 
-function perform(log: SessionLog, step: Step): void {
+/** The log that goes on: another one after a copy. */
+function perform(log: SessionLog, step: Step): SessionLog {
+  if (step.kind === "copy") return log.copyPath(back(log, step.back));
+  change(log, step);
+  return log;
+}
+
+/** The entry so many steps above the leaf, the root at the most. */
+function back(log: SessionLog, steps: number): string | null {
+  let id = log.leafId;
+  for (let i = 0; i < steps && id !== null; i++) id = log.parentOf(id) ?? id;
+  return id;
+}
+
+function change(log: SessionLog, step: Exclude<Step, { kind: "copy" }>): void {
   switch (step.kind) {
     case "user": {
       const image = { type: "image" as const, data: png, mimeType: "image/png" };
@@ -117,7 +144,10 @@ function perform(log: SessionLog, step: Step): void {
           role: "toolResult",
           toolCallId: id,
           toolName: "bash",
-          content: [{ type: "text", text: "r".repeat(size) }],
+          content: [
+            { type: "text", text: "r".repeat(size) },
+            ...(step.image ? [{ type: "image" as const, data: png, mimeType: "image/png" }] : []),
+          ],
           isError: size % 7 === 0,
           timestamp: ++time,
         });
@@ -132,15 +162,8 @@ function perform(log: SessionLog, step: Step): void {
       return void log.append({ type: "custom_message", customType: "note", content: step.text, display: true });
     case "state":
       return void log.append({ type: "custom", customType: "slot:x", data: 1 });
-    case "branch": {
-      let id = log.leafId;
-      for (let i = 0; i < step.back && id !== null; i++) {
-        const parent = log.parentOf(id);
-        if (parent === null) break;
-        id = parent;
-      }
-      return log.branchTo(id);
-    }
+    case "branch":
+      return log.branchTo(back(log, step.back));
     case "compact":
       return void compactLike(log, step.keep, false);
   }
@@ -172,6 +195,45 @@ function trying(log: SessionLog, change: () => void, look: () => void): void {
 function nextRequest(log: SessionLog) {
   return repairForProvider([...log.context(), { role: "user", content: "Next", timestamp: ++time }]);
 }
+
+/** Where the context may be cut now; without an entry nothing is kept. */
+function placesOf(log: SessionLog): { entry: SessionEntry | undefined }[] {
+  const items = itemsOf(log.contextEntries(), 1);
+  return [...validCuts(items), items.length].map((at) => ({ entry: items[at]?.entry }));
+}
+
+const tools = [{ name: "bash", description: "Runs", parameters: { type: "object", properties: {} } }];
+const claudeModel: Model = {
+  id: "m",
+  name: "M",
+  api: "anthropic-messages",
+  provider: "anthropic",
+  baseUrl: "https://x.invalid",
+  reasoning: true,
+  input: ["text", "image"],
+  cost: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 },
+  contextWindow: 100_000,
+  maxTokens: 8000,
+};
+const gptModel: Model = { ...claudeModel, api: "openai-completions", provider: "openai" };
+
+/** The requests that may follow: one after a prompt, and the one that goes on in the middle of a turn. */
+async function expectAccepted(log: SessionLog): Promise<void> {
+  const requests = [nextRequest(log)];
+  const going = repairForProvider(log.context());
+  if (going.length > 0 && going.at(-1)?.role !== "assistant") requests.push(going);
+  for (const messages of requests) {
+    for (const thinkingLevel of ["off", "low"] as const) {
+      const claude = await buildAnthropic(requestOf(claudeModel, { messages, tools, thinkingLevel }));
+      expect(anthropicRefusal(asSent(claude.params))).toBeUndefined();
+    }
+    const gpt = await buildOpenAI(requestOf(gptModel, { messages, tools }), "https://x.invalid/v1");
+    expect(openaiRefusal(asSent(gpt.params))).toBeUndefined();
+  }
+}
+
+/** As the service reads it. */
+const asSent = (params: unknown): unknown => JSON.parse(JSON.stringify(params));
 
 describe("Cuts", { timeout: soak ? 600_000 : 30_000 }, () => {
   it("are accepted by strict services wherever they are made", () => {
@@ -211,6 +273,33 @@ describe("Cuts", { timeout: soak ? 600_000 : 30_000 }, () => {
         });
       }),
       { numRuns: soak ? 5000 : 30 },
+    );
+  });
+
+  it("are accepted over both services when the context is cut at every place, and after further turns at every place again", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: soak ? 16 : 10 }),
+        fc.array(step, { maxLength: 4 }),
+        async (list, more) => {
+          const log = play(list, () => {});
+          for (const first of [undefined, ...placesOf(log)]) {
+            const leaf = log.leafId;
+            if (first !== undefined) append(log, first.entry);
+            await expectAccepted(log);
+            const longer = more.reduce(perform, log);
+            await expectAccepted(longer);
+            for (const second of placesOf(longer)) {
+              const inner = longer.leafId;
+              append(longer, second.entry);
+              await expectAccepted(longer);
+              longer.branchTo(inner);
+            }
+            log.branchTo(leaf);
+          }
+        },
+      ),
+      { numRuns: soak ? 400 : 8 },
     );
   });
 
