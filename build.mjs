@@ -1,11 +1,14 @@
 // Bundles the doors and the entry into dist/ with lazy chunks, and prints their types. Run by `prepare`.
-import { execFileSync, spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = dirname(fileURLToPath(import.meta.url));
+const BANNER =
+  'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);';
 const ifPossible = process.argv.includes("--if-possible");
 /** `--outdir NAME` builds beside dist/, for tests of sources that are newer than it. */
 const outdir = process.argv.includes("--outdir") ? process.argv[process.argv.indexOf("--outdir") + 1] : "dist";
@@ -120,7 +123,7 @@ if (esbuild === undefined) {
   if (!ifPossible) process.exitCode = 1;
 } else {
   rmSync(join(root, outdir), { recursive: true, force: true });
-  await esbuild.build({
+  const { metafile } = await esbuild.build({
     absWorkingDir: root,
     entryPoints: {
       main: "core/main.ts",
@@ -142,15 +145,84 @@ if (esbuild === undefined) {
     minifyWhitespace: true,
     legalComments: "linked",
     external: ["node-pty", "sharp", "jiti", "@vscode/ripgrep"],
-    banner: {
-      js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
-    },
+    metafile: true,
+    banner: { js: BANNER },
     plugins: [namedExports, lazyLocales],
     logLevel: "warning",
   });
   // Beside the chunks, because the loader looks for it beside itself.
   copyFileSync(join(root, "core/loader/transform-worker.mjs"), join(root, outdir, "chunks/transform-worker.mjs"));
+  copyFileSync(join(root, "core/compiled-chunks.mjs"), join(root, outdir, "chunks/compiled-chunks.mjs"));
+  for (const [path, output] of Object.entries(metafile.outputs)) {
+    if (dirname(path) === join(outdir, "chunks") && path.endsWith(".js")) await toScript(esbuild, path, output.exports);
+  }
+  if (!(await warm(join(root, outdir)))) {
+    console.error("build: no code cache could be made; dist/ works without one, and starts slower");
+  }
   if (!process.argv.includes("--no-types")) printTypes();
+}
+
+/**
+ * Makes a chunk the script and the module that core/compiled-chunks.mjs describes. A wrapper's parameters stand for what an ES
+ * module has from itself.
+ */
+async function toScript(esbuild, path, names) {
+  const file = join(root, path);
+  const name = basename(path, ".js");
+  const { code, warnings } = await esbuild.transform(await withOwnImport(readFileSync(file, "utf8").replace(BANNER, "")), {
+    format: "cjs",
+    platform: "node",
+    target: "node20",
+    minifySyntax: true,
+    minifyWhitespace: true,
+    define: { "import.meta.url": "__url", "import.meta.resolve": "__resolve" },
+    logLevel: "silent",
+  });
+  // Exports of such modules change after the evaluation, which the module of the old name could not follow.
+  if (code.includes("__esm(")) throw new Error(`build: ${path} holds a module that is evaluated late`);
+  if (warnings.length > 0) throw new Error(`build: ${path} cannot be a script: ${warnings[0].text}`);
+  writeFileSync(join(dirname(file), `${name}.code`), `(function(exports,require,module,__url,__resolve,__import){${code}\n})`);
+  const lines = ['import { load } from "./compiled-chunks.mjs";', `const chunk = load(${JSON.stringify(name)});`];
+  for (const [index, exported] of names.entries())
+    lines.push(`const v${index} = chunk.${exported};`, `export { v${index} as ${exported} };`);
+  writeFileSync(file, `${lines.join("\n")}\n`);
+}
+
+/** A script has no `import()` of its own: each becomes a call of `__import`. */
+async function withOwnImport(code) {
+  const { init, parse } = await import("es-module-lexer");
+  await init;
+  const dynamic = parse(code)[0].filter(({ d }) => d >= 0);
+  let rewritten = "";
+  let done = 0;
+  for (const { ss } of dynamic) {
+    rewritten += `${code.slice(done, ss)}__`;
+    done = ss;
+  }
+  return rewritten + code.slice(done);
+}
+
+/** Runs a daemon of the new bundle through a turn and keeps what V8 compiled for it. False when that did not work. */
+async function warm(folder) {
+  const chunks = pathToFileURL(join(folder, "chunks/compiled-chunks.mjs")).href;
+  const saving = `import { saveCaches } from ${JSON.stringify(chunks)}; process.on("exit", () => saveCaches());`;
+  const home = mkdtempSync(join(tmpdir(), "mortise-build-"));
+  const hook = `data:text/javascript,${encodeURIComponent(saving)}`;
+  const args = ["--import", hook, join(folder, "main.js"), "--mode", "rpc", "--model", "offline/echo", "--no-session"];
+  const env = { ...process.env, MORTISE_HOME: home };
+  const daemon = spawn(process.execPath, args, { cwd: home, env, stdio: ["pipe", "pipe", "ignore"] });
+  const limit = setTimeout(() => daemon.kill(), 60_000);
+  daemon.stdin.on("error", () => {});
+  daemon.stdin.write(`${JSON.stringify({ type: "get_state" })}\n${JSON.stringify({ type: "prompt", message: "hello" })}\n`);
+  let output = "";
+  daemon.stdout.setEncoding("utf8").on("data", (text) => {
+    output += text;
+    if (output.includes('"type":"agent_end"')) daemon.stdin.end();
+  });
+  const [code] = await once(daemon, "close");
+  clearTimeout(limit);
+  rmSync(home, { recursive: true, force: true });
+  return code === 0;
 }
 
 function printTypes() {

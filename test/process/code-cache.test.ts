@@ -1,0 +1,97 @@
+// The bundle without its code cache, with one of its own making, and with one that does not fit (docs/decisions/code-cache.md).
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  watch,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { Script } from "node:vm";
+import { afterAll, expect, test } from "vitest";
+import { BIN, ROOT, startProcess } from "../support/process.ts";
+
+const copies: string[] = [];
+afterAll(() => {
+  for (const folder of copies) rmSync(folder, { recursive: true, force: true });
+});
+
+/** An installation in another place. */
+function installed(): { main: string; chunks: string; cache: string } {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "mortise-installed-")));
+  copies.push(folder);
+  cpSync(dirname(BIN), join(folder, "dist"), { recursive: true });
+  cpSync(join(ROOT, "package.json"), join(folder, "package.json"));
+  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  const chunks = join(folder, "dist/chunks");
+  return { main: join(folder, "dist/main.js"), chunks, cache: join(chunks, cacheName(chunks)) };
+}
+
+function cacheName(chunks: string): string {
+  const [name] = readdirSync(chunks).filter((each) => each.startsWith("cache-"));
+  if (name === undefined) throw new Error(`No code cache in ${chunks}: the build makes one`);
+  return name;
+}
+
+async function turn(main: string): Promise<void> {
+  const daemon = startProcess({ command: [process.execPath, main] });
+  try {
+    await daemon.request("get_state");
+    daemon.send({ type: "prompt", message: "hello" });
+    await daemon.next("agent_end");
+    expect(await daemon.end()).toBe(0);
+    expect(daemon.stderr()).toBe("");
+  } finally {
+    await daemon.dispose();
+  }
+}
+
+test("the build's cache fits where the installation was moved to", async () => {
+  const { main, chunks, cache } = installed();
+  const names = readdirSync(cache).map((file) => file.replace(/\.cache$/, ""));
+  expect(names.length).toBeGreaterThan(5);
+  for (const name of names) {
+    const cachedData = readFileSync(join(cache, `${name}.cache`));
+    const script = new Script(readFileSync(join(chunks, `${name}.code`), "utf8"), { filename: `mortise/${name}.js`, cachedData });
+    expect([name, script.cachedDataRejected]).toEqual([name, false]);
+  }
+  await turn(main);
+});
+
+test("without a cache all works, and one is made for the next start", async () => {
+  const { main, chunks, cache } = installed();
+  const names = readdirSync(cache).filter((name) => name.endsWith(".cache"));
+  rmSync(cache, { recursive: true });
+  const daemon = startProcess({ command: [process.execPath, main] });
+  try {
+    await daemon.request("get_state");
+    await new Promise<void>((resolve) => {
+      const complete = () => names.every((name) => existsSync(join(cache, name)));
+      const watchers = [watch(chunks, () => look())];
+      function look(): void {
+        if (existsSync(cache) && watchers.length === 1) watchers.push(watch(cache, () => look()));
+        if (!complete()) return;
+        for (const watcher of watchers) watcher.close();
+        resolve();
+      }
+      look();
+    });
+    expect(await daemon.end()).toBe(0);
+  } finally {
+    await daemon.dispose();
+  }
+  await turn(main);
+});
+
+test("a cache that does not fit is passed over", async () => {
+  const { main, cache } = installed();
+  for (const [index, name] of readdirSync(cache).entries())
+    writeFileSync(join(cache, name), index % 2 === 0 ? "" : "no cache at all");
+  await turn(main);
+});
