@@ -7,7 +7,7 @@ import type { HostRequestTable } from "./kernel/host-request-table.ts";
 import { defineUiMethod } from "./kernel/host-requests.ts";
 import type { ProjectCode, TrustCase } from "./services/trust.ts";
 import type { ProjectTrust } from "./trust.ts";
-import { isCovered, real, watchedPaths } from "./trust-files.ts";
+import { codeOf, isCovered, real, watchedPaths } from "./trust-files.ts";
 
 const LISTED = 20;
 
@@ -49,6 +49,10 @@ export function createProjectCode({ trust, dir, requests, isPartOfUnit }: Projec
       if (trust.pending(dir, settings)?.key !== asked.key) return "changed";
       trust.accept(dir, asked);
       return "yes";
+    },
+    elsewhere(other) {
+      const project = real(other);
+      return project === real(dir) ? [] : Object.keys(codeOf(project));
     },
     revoke: () => trust.revoke(dir),
     writing(realPath) {

@@ -94,9 +94,12 @@ export class HostRequestTable {
         finish();
         return true;
       };
+      // The host dismisses it (DESIGN §3 "cancel UI frame"); who closed stdin may still read what it shows.
+      const withdraw = () =>
+        this.#options.send({ type: "extension_ui_request", id: this.#id("ui"), method: "cancel", targetId: id });
       const onAbort = () =>
         settle(() => {
-          this.#options.send({ type: "extension_ui_request", id: this.#id("ui"), method: "cancel", targetId: id });
+          withdraw();
           resolve(fallback);
         });
       this.#pending.set(id, {
@@ -110,7 +113,11 @@ export class HostRequestTable {
           return read !== undefined && settle(() => resolve(read.value));
         },
         reject: (error) => settle(() => reject(error)),
-        disconnect: () => settle(() => reject(new DisconnectedError(UI_DISCONNECTED))),
+        disconnect: () =>
+          settle(() => {
+            withdraw();
+            reject(new DisconnectedError(UI_DISCONNECTED));
+          }),
       });
       if (timeout !== undefined) {
         timer = setTimeout(() => {

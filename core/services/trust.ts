@@ -32,6 +32,8 @@ export interface ProjectCode {
   pending(settings: boolean): TrustCase | undefined;
   /** Asks the host and acts on a yes. `changed`: the files became others while the question was read, so that a yes was not for them. */
   ask(settings: boolean, signal: AbortSignal): Promise<"yes" | "no" | "changed">;
+  /** Code in another directory than the working directory, relative to it: it is used in no case. */
+  elsewhere(dir: string): readonly string[];
   /** Takes the yes back. */
   revoke(): void;
   /** Told before a tool of the daemon writes a file. */

@@ -46,6 +46,14 @@ export class Guardian {
     void this.ask(found);
   }
 
+  /** Tells, once for a directory, what of a session's own directory is not used because the daemon was started in another. */
+  tellElsewhere(dir: string): void {
+    const files = this.#ctx.tryUse(ProjectCode)?.elsewhere(dir) ?? [];
+    if (files.length === 0 || !this.#isNews(`elsewhere ${dir}`)) return;
+    const message = `Not used, because the daemon was started in another directory: ${listed(files)} of ${dir}`;
+    this.#ctx.send(notice, { level: "warning", message: `${message}. Start it there to use them`, source: "trust" });
+  }
+
   /** Asks now, also after a no. Never rejects; false when there was no yes. */
   async ask(found = this.#pending()): Promise<boolean> {
     if (found === undefined) return false;
@@ -84,12 +92,17 @@ export class Guardian {
     return (this.#ctx.tryUse(Settings)?.withheld?.().length ?? 0) > 0;
   }
 
-  #tell({ reason, files, key }: TrustCase): void {
-    if (this.#told.has(key)) return;
+  /** True the first time a key is told. */
+  #isNews(key: string): boolean {
+    if (this.#told.has(key)) return false;
     this.#told.add(key);
     this.#remember();
-    const more = files.length > LISTED ? ` and ${files.length - LISTED} more` : "";
-    const names = `${files.slice(0, LISTED).join(", ")}${more}`;
+    return true;
+  }
+
+  #tell({ reason, files, key }: TrustCase): void {
+    if (!this.#isNews(key)) return;
+    const names = listed(files);
     const message =
       reason === "written"
         ? `Not used yet, because the agent wrote it and nobody said yes to it: ${names}`
@@ -98,4 +111,9 @@ export class Guardian {
     const way = this.#ctx.mode === "rpc-ui" && this.#ctx.hasUI ? "Answer the question, or type /trust" : later;
     this.#ctx.send(notice, { level: "warning", message: `${message}. ${way}`, source: "trust" });
   }
+}
+
+function listed(files: readonly string[]): string {
+  const more = files.length > LISTED ? ` and ${files.length - LISTED} more` : "";
+  return `${files.slice(0, LISTED).join(", ")}${more}`;
 }

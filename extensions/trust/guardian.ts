@@ -57,9 +57,10 @@ export default defineExtension({
       followIn(START_LIMIT_MS);
     });
     scope.add(
-      defineHook(sessionSwitched, ({ reason }) => {
+      defineHook(sessionSwitched, ({ reason, conversation }) => {
         // What waits for the start comes first.
         if (reason === "startup") followIn(FOLLOW_AFTER_MS);
+        guardian.tellElsewhere(conversation.cwd);
       }),
     );
     scope.add(

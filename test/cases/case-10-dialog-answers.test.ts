@@ -1,4 +1,5 @@
 // public-bugs 10: a dialog settles once, by the first answer that fits; wrong answers leave it open (docs/protocol.md, "Dialogs").
+import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import type { Frame } from "../../protocol/frame.ts";
 import type { DaemonProcess } from "../support/process.ts";
@@ -108,3 +109,63 @@ it("an open dialog holds neither abort, nor reload, nor a prompt, nor the exit (
   await wait(daemon, (frame) => frame["title"] === "Still there?" && frame["id"] !== first["id"], 0);
   expect(await daemon.end()).toBe(0);
 });
+
+it("without a host that shows dialogs each settles at once as cancelled, and nothing is sent (case 10)", async () => {
+  const daemon = start({ files, args: ["--no-ui"] });
+  const told = daemon.write("extensions/telling.ts", telling);
+  await wait(daemon, (frame) => frame.type === "available_commands_update" && JSON.stringify(frame).includes("tell-all"), 0);
+  expect(await request(daemon, "prompt", { message: "/tell-all" })).toMatchObject({ success: true });
+  await wait(daemon, "prompt_result");
+  expect(JSON.parse(readFileSync(`${told}.answers`, "utf8"))).toEqual([null, false, null, null]);
+  expect(daemon.frames.filter((frame) => frame.type === "extension_ui_request")).toEqual([]);
+  expect(await daemon.end()).toBe(0);
+});
+
+const telling = `
+import { writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+export default function (pi) {
+  pi.registerCommand("tell-all", { description: "d", handler: async (_args, { ui }) => {
+    const answers = [await ui.select("Pick", ["red"]), await ui.confirm("Sure?", "x"), await ui.input("Name"), await ui.editor("Text")];
+    writeFileSync(fileURLToPath(import.meta.url) + ".answers", JSON.stringify(answers));
+  } });
+}
+`;
+
+it.each(["rpc", "rpc-ui"] as const)(
+  "a dialog of a gate that nobody answers holds neither abort nor a reload, and is withdrawn, with %s (case 10)",
+  async (mode) => {
+    const gate = (n: number) => `
+export default function (pi) {
+  pi.on("tool_call", async (event, ctx) => (await ctx.ui.confirm("Run version ${n}?", event.toolName)) ? undefined : { block: true, reason: "no" });
+  pi.on("session_start", (event, ctx) => ctx.ui.setStatus("gate", "version ${n}"));
+}
+`;
+    const daemon = start({ mode, files: { "extensions/gate.ts": gate(1) } });
+    await wait(daemon, (frame) => frame["statusText"] === "version 1", 0);
+    const withdrawn = (asked: Frame, from: number) =>
+      wait(daemon, (frame) => frame["method"] === "cancel" && frame["targetId"] === asked["id"], from);
+
+    daemon.send({ id: "a", type: "prompt", message: "call ls {}" });
+    const first = await dialog(daemon, "Run version 1?");
+    const aborting = daemon.frames.length;
+    expect(await request(daemon, "abort")).toMatchObject({ success: true });
+    await withdrawn(first, aborting);
+    await wait(daemon, "agent_end", aborting);
+
+    const again = daemon.frames.length;
+    daemon.send({ id: "b", type: "prompt", message: "call ls {}" });
+    await wait(daemon, (frame) => frame["title"] === "Run version 1?", again);
+    daemon.write("extensions/gate.ts", gate(2));
+    await wait(daemon, (frame) => frame["statusText"] === "version 2", again);
+    expect(await daemon.end()).toBe(0);
+    // One cancel for each dialog nobody answered, whatever took it back.
+    const ids = dialogs(daemon)
+      .filter((frame) => frame["method"] === "confirm")
+      .map((frame) => frame["id"]);
+    const cancelled = dialogs(daemon)
+      .filter((frame) => frame["method"] === "cancel")
+      .map((frame) => frame["targetId"]);
+    expect(cancelled).toEqual(ids);
+  },
+);
