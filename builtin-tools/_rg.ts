@@ -17,6 +17,8 @@ export interface RgOptions {
   signal: AbortSignal;
   /** Byte that ends a record. */
   separator: 0 | 10;
+  /** Records without these bytes are of no interest: where a whole block has none, its records are not even taken apart. */
+  needle?: Buffer | undefined;
   /** Return false to stop. */
   onRecord(record: string): boolean;
 }
@@ -97,14 +99,14 @@ async function readRecords(child: ChildProcess, options: RgOptions, outcome: RgO
       size = 0;
     }
     const last = chunk.lastIndexOf(options.separator);
-    const block = last < 0 ? undefined : Buffer.concat([...pending, chunk.subarray(0, last)]).toString();
+    const block = last < 0 ? undefined : Buffer.concat([...pending, chunk.subarray(0, last)]);
     const rest = last < 0 ? chunk : chunk.subarray(last + 1);
     pending = last < 0 ? [...pending, rest] : [rest];
     size = last < 0 ? size + rest.length : rest.length;
     if (size > MAX_RECORD) pending = [];
-    if (block === undefined) continue;
+    if (block === undefined || (options.needle !== undefined && !block.includes(options.needle))) continue;
     let count = 0;
-    for (const record of block.split(separator)) {
+    for (const record of block.toString().split(separator)) {
       if (!options.onRecord(record)) {
         outcome.stopped = true;
         return;

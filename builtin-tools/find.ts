@@ -1,12 +1,11 @@
 import { join } from "node:path";
 import { defineTool, ToolError, type ToolResult, textResult, truncateHead, z } from "mortise/extension";
+import { literalOf, matcher } from "./_glob.ts";
 import { shownPath } from "./_path.ts";
-import { argument, runRipgrep } from "./_rg.ts";
+import { runRipgrep } from "./_rg.ts";
 import { searchPath, withoutGit } from "./_search-path.ts";
 
 const LIMIT = 1000;
-/** More wildcards in one name make a regular expression take for ever on some names. */
-const MAX_STARS = 4;
 
 const params = z.object({
   pattern: z
@@ -40,6 +39,7 @@ export default defineTool<Params>({
       cwd: path,
       signal: ctx.signal,
       separator: 0,
+      needle: literalOf(args.pattern),
       onRecord: (file) => {
         // ripgrep lists files only: a directory is met with its first file.
         const folder = file.slice(0, Math.max(0, file.lastIndexOf("/")));
@@ -82,28 +82,6 @@ class Found {
     }
     this.paths.push(path);
     return true;
-  }
-}
-
-/** Matches a path relative to the directory. Without a slash in the pattern the last name decides. */
-async function matcher(pattern: string): Promise<(path: string) => boolean> {
-  const glob = argument(pattern, "pattern")
-    .replace(/^(?:\.?\/)+/, "")
-    .replace(/\/+$/, "");
-  for (const segment of glob.split("/")) {
-    if ((segment.replaceAll("**", "*").match(/\*/g)?.length ?? 0) > MAX_STARS) {
-      throw new ToolError(`Cannot search for "${pattern}": at most ${MAX_STARS} * in one name are possible`);
-    }
-  }
-  if (glob === "") return () => true;
-  const { default: picomatch } = await import("picomatch");
-  try {
-    const expression = picomatch.makeRe(glob, { dot: true, noextglob: true, nonegate: true });
-    return glob.includes("/")
-      ? (path) => expression.test(path)
-      : (path) => expression.test(path.slice(path.lastIndexOf("/") + 1));
-  } catch (error) {
-    throw new ToolError(`Cannot search for "${pattern}": it is not a valid glob`, { cause: error });
   }
 }
 
