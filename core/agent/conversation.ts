@@ -34,9 +34,11 @@ import { MessageQueue } from "./queue.ts";
 import type { Run, RunConversation } from "./run.ts";
 import type { Slot, SlotDefinition } from "./slot.ts";
 import { SlotStore } from "./slots.ts";
-import { renderSystemPrompt } from "./system-prompt.ts";
+import { PromptCache } from "./system-prompt.ts";
+import { Taking } from "./taking.ts";
 import { ToolSet } from "./tool-set.ts";
-import { abortError, RetryWait, refused, submissionOf, unlimited, Work } from "./work.ts";
+import { atMost } from "./until-aborted.ts";
+import { RetryWait, refused, submissionOf, unlimited, Work } from "./work.ts";
 
 /** `abort` frees its caller after this time, whatever still unwinds. */
 const ABORT_LIMIT_MS = 2000;
@@ -66,19 +68,23 @@ export class Conversation implements RunConversation {
   readonly #journal: Journal;
   readonly #usage = new UsageMeter();
   readonly #retryWait = new RetryWait();
-  readonly #fixedPrompt: readonly string[] | undefined;
+  readonly #taking = new Taking({
+    released: () => {
+      if (!this.#intake.release((raw, options) => this.submit(raw, options), this.isStreaming)) this.#wake();
+    },
+    transferred: (to) => this.#transfer(to),
+  });
+  readonly #prompt: PromptCache;
   readonly #selection: Selection;
   #work: Work | undefined;
   #idle: (() => void)[] = [];
-  #taken: { by: TakenBy; controller: AbortController; released: Promise<void> } | undefined;
   #compactions = 0;
-  #prompt: { version: number; blocks: Promise<string[]> } | undefined;
 
   constructor(options: ConversationOptions) {
     this.env = options.env;
     this.log = options.log;
     this.isSubagent = options.isSubagent ?? false;
-    this.#fixedPrompt = options.systemPrompt;
+    this.#prompt = new PromptCache({ env: this.env, context: () => this.context(), fixed: options.systemPrompt });
     this.#selection = { ...options.selection };
     this.#out = new FrameOut(this.env, this, () => this.context());
     this.#slots = new SlotStore(this.log, (name, error) => this.env.reportError("mortise", `slot ${name}`, error));
@@ -113,13 +119,13 @@ export class Conversation implements RunConversation {
     return this.#work !== undefined;
   }
   get isCompacting(): boolean {
-    return this.#taken !== undefined || this.#compactions > 0;
+    return this.#taking.by !== undefined || this.#compactions > 0;
   }
   get isAttached(): boolean {
     return this.#out.attached;
   }
   get takenBy(): TakenBy | undefined {
-    return this.#taken?.by;
+    return this.#taking.by;
   }
   get signal(): AbortSignal {
     return this.#closed.signal;
@@ -150,9 +156,9 @@ export class Conversation implements RunConversation {
   submit(text: Input, options: SubmitOptions = {}): Submission {
     if (options.attribution !== "agent") this.inbox.followUpsParked = false;
     if (this.signal.aborted) return refused(closedError());
-    const busy = this.isStreaming || this.#taken !== undefined;
+    const busy = this.isStreaming || this.#taking.by !== undefined;
     if (busy && options.delivery !== undefined) return this.#intake.enqueue(text, options, options.delivery);
-    if (this.#taken !== undefined) return this.#intake.hold(text, options);
+    if (this.#taking.by !== undefined) return this.#intake.hold(text, options);
     if (busy) return refused(new CommandError(BUSY, "busy"));
     return this.#begin(async () => {
       const message = await this.#intake.message(text, options, "prompt");
@@ -171,7 +177,7 @@ export class Conversation implements RunConversation {
       return submissionOf(Promise.resolve({ status: "queued", messages: [] }));
     }
     const wakes = options.triggerTurn === true;
-    if (this.isStreaming || this.#taken !== undefined) {
+    if (this.isStreaming || this.#taking.by !== undefined) {
       this.inbox.add(options.delivery === "followUp" ? "followUp" : "steering", full);
       if (wakes && options.invocation !== undefined) options.invocation.agentInvoked = true;
       return submissionOf(Promise.resolve({ status: "queued", messages: [] }));
@@ -183,7 +189,7 @@ export class Conversation implements RunConversation {
 
   continue(options: { invocation?: Invocation | undefined } = {}): Submission {
     if (this.signal.aborted) return refused(closedError());
-    if (this.isStreaming || this.#taken !== undefined) return refused(new CommandError(BUSY, "busy"));
+    if (this.isStreaming || this.#taking.by !== undefined) return refused(new CommandError(BUSY, "busy"));
     const last = this.messages.at(-1);
     const answered =
       last === undefined || (last.role === "assistant" && last.stopReason !== "error" && last.stopReason !== "aborted");
@@ -250,7 +256,7 @@ export class Conversation implements RunConversation {
 
   /** Starts a run for what is queued, when nothing else is going on. */
   #wake(): void {
-    if (this.isStreaming || this.#taken !== undefined || this.signal.aborted || !this.inbox.wakes) return;
+    if (this.isStreaming || this.#taking.by !== undefined || this.signal.aborted || !this.inbox.wakes) return;
     if (this.#selection.model === undefined) return;
     this.#begin(async () => (this.inbox.wakes ? [] : undefined), undefined);
   }
@@ -263,12 +269,11 @@ export class Conversation implements RunConversation {
     const handlers = ctx.hasHooks(aborting) ? ctx.hook(aborting, { conversation: this, reason }) : undefined;
     // Taken down first: what waited for a compaction starts when it is given up, and is not meant.
     const work = this.#work;
-    const taken = this.#taken;
     if (work !== undefined && options.park !== false) this.inbox.followUpsParked = true;
     work?.abort(reason);
-    taken?.controller.abort(abortError(reason));
-    await atMost(Promise.all([handlers, work?.submission.settled, taken?.released]), ABORT_LIMIT_MS);
-    const busy = work !== undefined || taken !== undefined;
+    const released = this.#taking.abort(reason);
+    await atMost(Promise.all([handlers, work?.submission.settled, released]), ABORT_LIMIT_MS);
+    const busy = work !== undefined || released !== undefined;
     if (busy && options.resume !== false) setImmediate(() => this.#wake());
   }
 
@@ -285,33 +290,7 @@ export class Conversation implements RunConversation {
   }
 
   take(by: TakenBy): Taken {
-    if (this.#taken !== undefined) {
-      throw new CommandError(
-        this.#taken.by === "compact" ? "Compaction already in progress" : "A handoff is in progress",
-        "busy",
-      );
-    }
-    let freed: () => void = () => {};
-    const released = new Promise<void>((resolve) => {
-      freed = resolve;
-    });
-    const taken = { by, controller: new AbortController(), released };
-    this.#taken = taken;
-    return {
-      signal: taken.controller.signal,
-      release: () => {
-        if (this.#taken !== taken) return;
-        this.#taken = undefined;
-        freed();
-        if (!this.#intake.release((raw, options) => this.submit(raw, options), this.isStreaming)) this.#wake();
-      },
-      transfer: (to) => {
-        if (this.#taken !== taken) return;
-        this.#taken = undefined;
-        freed();
-        this.#transfer(to);
-      },
-    };
+    return this.#taking.take(by);
   }
 
   /** Queued and held messages go on in `to`, in their order. */
@@ -388,17 +367,12 @@ export class Conversation implements RunConversation {
 
   /** The same promise until something changes, so that whoever polls can tell. */
   systemPrompt(): Promise<string[]> {
-    if (this.#fixedPrompt !== undefined) return Promise.resolve([...this.#fixedPrompt]);
-    const { version } = this.env.registry;
-    if (this.#prompt?.version !== version) {
-      this.#prompt = { version, blocks: renderSystemPrompt(this.context(), this.env.launch) };
-    }
-    return this.#prompt.blocks;
+    return this.#prompt.blocks();
   }
 
   /** The next reader renders the prompt again: at the start of a run, and when the tools or the model change. */
   invalidatePrompt(): void {
-    this.#prompt = undefined;
+    this.#prompt.invalidate();
   }
 
   toolSchemas(): readonly ToolSchema[] {
@@ -440,17 +414,4 @@ export class Conversation implements RunConversation {
 
 function closedError(): CommandError {
   return new CommandError("The conversation is closed", "not_found");
-}
-
-/** Resolves with the promise or after `limitMs`, whatever comes first; never rejects. */
-function atMost(promise: Promise<unknown>, limitMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, limitMs);
-    promise
-      .then(
-        () => resolve(),
-        () => resolve(),
-      )
-      .finally(() => clearTimeout(timer));
-  });
 }

@@ -4,7 +4,7 @@ import { runCall } from "../kernel/attribution.ts";
 import type { Context } from "../kernel/context.ts";
 import { type Definition, define, type MaybePromise } from "../kernel/definition.ts";
 import type { Scope } from "../kernel/scope.ts";
-import type { LaunchOptions } from "./environment.ts";
+import type { AgentEnvironment, LaunchOptions } from "./environment.ts";
 
 export interface PromptSectionDefinition extends Definition<"prompt section"> {
   /** Place within its block; lower comes first. */
@@ -27,6 +27,36 @@ export function definePromptSection(section: Omit<PromptSectionDefinition, "kind
 declare module "../kernel/definition.ts" {
   interface Kinds {
     "prompt section": PromptSectionDefinition;
+  }
+}
+
+/** The rendered prompt of one conversation. */
+export class PromptCache {
+  readonly #env: AgentEnvironment;
+  readonly #context: () => Context;
+  readonly #fixed: readonly string[] | undefined;
+  #known: { version: number; blocks: Promise<string[]> } | undefined;
+
+  /** @param options.fixed the whole prompt, when it does not come from sections. */
+  constructor(options: { env: AgentEnvironment; context: () => Context; fixed?: readonly string[] | undefined }) {
+    this.#env = options.env;
+    this.#context = options.context;
+    this.#fixed = options.fixed;
+  }
+
+  /** The same promise until `invalidate` or a change of the registry, so that whoever polls can tell. */
+  blocks(): Promise<string[]> {
+    if (this.#fixed !== undefined) return Promise.resolve([...this.#fixed]);
+    const { version } = this.#env.registry;
+    if (this.#known?.version !== version) {
+      this.#known = { version, blocks: renderSystemPrompt(this.#context(), this.#env.launch) };
+    }
+    return this.#known.blocks;
+  }
+
+  /** The next reader renders the prompt again. */
+  invalidate(): void {
+    this.#known = undefined;
   }
 }
 

@@ -15,3 +15,16 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal, graceM
     });
   });
 }
+
+/** Resolves with the promise or after `limitMs`, whatever comes first; never rejects. */
+export function atMost(promise: Promise<unknown>, limitMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, limitMs);
+    promise
+      .then(
+        () => resolve(),
+        () => resolve(),
+      )
+      .finally(() => clearTimeout(timer));
+  });
+}

@@ -5,6 +5,7 @@ import type { AgentMessage } from "../../protocol/message.ts";
 import { CommandError, errorMessage } from "../kernel/errors.ts";
 import { Artifacts } from "./artifacts.ts";
 import { inContext, PathContext, slotType } from "./context.ts";
+import { copiedEntries } from "./copy.ts";
 import {
   checkDraft,
   type EntryDraft,
@@ -15,6 +16,7 @@ import {
   sessionUuid,
 } from "./entry.ts";
 import { SessionFormatError, SessionLockedError, SessionWriteError } from "./errors.ts";
+import { entryLine, fileLines } from "./file-lines.ts";
 import { acquireLock, type SessionLock } from "./lock.ts";
 import { SessionIndex } from "./log-index.ts";
 import { cleanName, type NameSource } from "./name.ts";
@@ -184,7 +186,7 @@ export class SessionLog {
       parentId: this.#leaf,
       timestamp: new Date(this.#now()).toISOString(),
     } as SessionEntry;
-    const line = this.#writer === undefined ? undefined : JSON.stringify(ordered(entry));
+    const line = this.#writer === undefined ? undefined : entryLine(entry);
     this.#tree.add(entry);
     this.#leaf = entry.id;
     this.#index.add(entry);
@@ -299,20 +301,7 @@ export class SessionLog {
   /** A new session with root → `leafId`, the labels on those entries, and this one as its parent. The name is not copied. */
   copyPath(leafId: string | null, options: Partial<CreateOptions> = {}): SessionLog {
     const copy = SessionLog.create({ ...this.#copyDefaults(options), ...options });
-    /** Left-out entry → the next one that was copied; a compaction may have kept from there. */
-    const moved = new Map<string, string>();
-    let skipped: string[] = [];
-    for (const entry of this.#tree.path(leafId)) {
-      if (entry.type === "label" || entry.type === "session_info" || entry.type === "title_change") {
-        skipped.push(entry.id);
-        continue;
-      }
-      for (const id of skipped) moved.set(id, entry.id);
-      skipped = [];
-      const kept =
-        entry.type === "compaction" ? { firstKeptEntryId: moved.get(entry.firstKeptEntryId) ?? entry.firstKeptEntryId } : {};
-      copy.#adopt({ ...entry, ...kept, parentId: copy.#leaf } as SessionEntry);
-    }
+    for (const entry of copiedEntries(this.#tree.path(leafId))) copy.#adopt(entry);
     for (const [targetId, label] of this.labels) {
       if (copy.#tree.has(targetId)) copy.append({ type: "label", targetId, label });
     }
@@ -368,20 +357,6 @@ export class SessionLog {
   }
 }
 
-function* fileLines(
-  preamble: Record<string, unknown> | undefined,
-  header: SessionHeader,
-  entries: readonly SessionEntry[],
-  count: number,
-): Generator<string> {
-  if (preamble !== undefined) yield JSON.stringify(preamble);
-  yield JSON.stringify(header);
-  for (let i = 0; i < count; i++) {
-    const entry = entries[i];
-    if (entry !== undefined) yield JSON.stringify(ordered(entry));
-  }
-}
-
 function lockFor(file: string): SessionLock {
   try {
     const lock = acquireLock(file);
@@ -391,10 +366,4 @@ function lockFor(file: string): SessionLock {
     if (SessionLockedError.is(error)) throw error;
     throw new SessionFormatError(file, `it cannot be locked for writing (${errorMessage(error)})`);
   }
-}
-
-/** Type first: readers find the start of a line in damaged bytes by it. */
-function ordered(entry: SessionEntry): SessionEntry {
-  const { type, id, parentId, timestamp, ...rest } = entry;
-  return { type, id, parentId, timestamp, ...rest } as SessionEntry;
 }
