@@ -71,7 +71,7 @@ describe("set_model", () => {
     expect(eventsOf("thinking_level_changed")).toHaveLength(before + 1);
   });
 
-  it("waits for a server that is still listing its models, and does not hold the lane (agent-semantics 12.19)", async () => {
+  it("waits for a server that is still listing its models, and does not hold the lane (item 19)", async () => {
     let answer: (() => void) | undefined;
     const held = new Promise<void>((resolve) => {
       answer = resolve;

@@ -66,7 +66,7 @@ test("layers answer from high to low: runtime, overlays in order, project, user"
   expect(settings.getPath("async.maxJobs")).toBe(4);
 });
 
-test("semantics 10: host defaults never override a file, and a project may switch todo reminders off", async () => {
+test("item 10: host defaults never override a file, and a project may switch todo reminders off", async () => {
   const { settings } = await start({
     "home/config.yml": "memory: {backend: local}\n",
     "project/.mortise/config.yml": "todo:\n  reminders: false\n",
@@ -75,7 +75,7 @@ test("semantics 10: host defaults never override a file, and a project may switc
   expect(settings.get(TodoReminders)).toBe(false);
 });
 
-test("semantics 9: a runtime value changes no file", async () => {
+test("item 9: a runtime value changes no file", async () => {
   const text = "# mine\nsteeringMode: all # keep\n";
   const { bench, settings } = await start({ "home/config.yml": text });
   settings.setRuntime("steeringMode", "one-at-a-time");
@@ -220,7 +220,7 @@ test("a linked file is watched at both ends", async () => {
   expect(await readFile(join(bench.root, "dotfiles/mortise.yml"), "utf8")).toBe("steeringMode: all\n");
 });
 
-test("semantics 49: a file that breaks keeps its last good content, is told once and is never overwritten", async () => {
+test("item 49: a file that breaks keeps its last good content, is told once and is never overwritten", async () => {
   const { bench, settings } = await start({ "home/config.yml": "steeringMode: all\n" });
   const broken = "steeringMode: [one\ntoken: sk-live-CANARY1\n";
   const file = await bench.write("home/config.yml", broken);
