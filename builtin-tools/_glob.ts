@@ -33,7 +33,7 @@ export async function matcher(pattern: string): Promise<(path: string) => boolea
 export function literalOf(pattern: string): Buffer | undefined {
   const plain = pattern.replace(/\[[^\][\\^]+\]|\{[^{}\\]*\}/g, "*");
   // What the rest of the syntax means is left to the pattern.
-  if (/[[\]{}()\\|"^]/.test(plain)) return undefined;
+  if (/[[\]{}()\\|"^]|\*{3}/.test(plain)) return undefined;
   const longest = plain.split(/[*?/]+/).reduce((best, part) => (part.length > best.length ? part : best), "");
   return /[^.]/.test(longest) ? Buffer.from(longest) : undefined;
 }
