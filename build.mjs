@@ -1,9 +1,9 @@
 // Bundles the doors and the entry into dist/ with lazy chunks, and prints their types. Run by `prepare`.
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = dirname(fileURLToPath(import.meta.url));
@@ -115,7 +115,9 @@ async function loadEsbuild() {
 
 if (existsSync(join(root, "node_modules/esbuild"))) restorePlatformBinaries();
 const esbuild = await loadEsbuild();
-if (esbuild === undefined) {
+if (process.argv.includes("--types-only")) {
+  printTypes();
+} else if (esbuild === undefined) {
   const built = existsSync(join(root, "dist/main.js"));
   console.log(
     `build: esbuild is not installed (development packages left out); ${built ? "keeping dist/ as it is" : "nothing is built"}`,
@@ -225,11 +227,23 @@ async function warm(folder) {
   return code === 0;
 }
 
+/** Types of the doors, with what built-ins merge into them: `ctx.ui.input` is typed where extensions/ui defines it. */
 function printTypes() {
   const compiler = join(root, "node_modules/typescript/bin/tsc");
-  const result = spawnSync(process.execPath, [compiler, "-p", join(root, "tsconfig.types.json")], { stdio: "inherit" });
+  const types = join(resolve(root, outdir), "types");
+  const result = spawnSync(process.execPath, [compiler, "-p", join(root, "tsconfig.types.json"), "--outDir", types], {
+    stdio: "inherit",
+  });
   if (result.status !== 0) {
     console.error("build: the types could not be printed; dist/ works without them");
     if (!ifPossible) process.exitCode = 1;
+    return;
   }
+  const door = join(types, "core/extension.d.ts");
+  const merging = readdirSync(types, { recursive: true, encoding: "utf8" })
+    .filter(
+      (file) => file.endsWith(".d.ts") && readFileSync(join(types, file), "utf8").includes('declare module "mortise/extension"'),
+    )
+    .map((file) => `/// <reference path="../${file}" />\n`);
+  writeFileSync(door, `${merging.sort().join("")}${readFileSync(door, "utf8")}`);
 }

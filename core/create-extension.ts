@@ -60,7 +60,12 @@ function scaffold(name: string): Record<string, string> {
       mortise: "./index.ts",
       scripts: { test: "node --import tsx --test *.test.ts", types: "tsc" },
       // Types and the test kit only: at run time the daemon hands its own `mortise/extension` to the extension.
-      devDependencies: { mortise: `file:${packageRoot()}`, tsx: "^4.20.0", typescript: ">=5.8" },
+      devDependencies: {
+        "@types/node": ">=20.16",
+        mortise: `file:${packageRoot()}`,
+        tsx: "^4.20.0",
+        typescript: ">=5.8",
+      },
     }),
     "tsconfig.json": json({
       compilerOptions: {
@@ -70,6 +75,7 @@ function scaffold(name: string): Record<string, string> {
         noUncheckedIndexedAccess: true,
         allowImportingTsExtensions: true,
         verbatimModuleSyntax: true,
+        types: ["node"],
         skipLibCheck: true,
         noEmit: true,
       },
