@@ -13,7 +13,7 @@ const EMPTY_UNIT = {
   shadows: [],
   shadowedBy: [],
   files: [],
-  timings: { resolve: 0, transpile: 0, evaluate: 0, setup: 0 },
+  timings: { resolve: 0, transpile: 0, evaluate: 0, setup: 0, swap: 0 },
   handlers: { calls: 0, p95Ms: 0 },
   errors: 0,
 };
@@ -50,8 +50,8 @@ export function createExtensions({ loader, kernel, untrusted }: UnitListing): Ex
 export function startReport(timeline: readonly (readonly [step: string, ms: number])[], units: readonly LoadedUnit[]): string {
   const lines = timeline.map(([step, ms]) => `${step} after ${ms.toFixed(1)} ms`);
   for (const unit of units) {
-    const { resolve, transpile, evaluate, setup } = unit.timings;
-    const spent = `resolve ${resolve.toFixed(1)}, transpile ${transpile.toFixed(1)}, evaluate ${evaluate.toFixed(1)}, setup ${setup.toFixed(1)} ms`;
+    const { resolve, transpile, evaluate, setup, swap } = unit.timings;
+    const spent = `resolve ${resolve.toFixed(1)}, transpile ${transpile.toFixed(1)}, evaluate ${evaluate.toFixed(1)}, setup ${setup.toFixed(1)}, swap ${swap.toFixed(1)} ms`;
     lines.push(`${unit.state.padEnd(11)} ${unit.origin.padEnd(8)} ${unit.id} generation ${unit.generation} (${spent})`);
     for (const key of unit.contributes) lines.push(`              ${key}`);
   }

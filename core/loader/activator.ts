@@ -76,10 +76,12 @@ export class Activator {
       return generation.goLive();
     });
     this.#committing = new Set(live.map(({ unit }) => unit));
+    const started = performance.now();
     try {
       registry.swap({ remove, add });
     } finally {
       this.#committing = new Set();
+      for (const { generation } of live) generation.timings.swap = performance.now() - started;
     }
     for (const entry of add) this.#reportShadow(entry);
     live.forEach(({ unit, generation }, index) => {

@@ -1,7 +1,7 @@
 // Folders → units. Reads names and manifests, never code. A unit is known by its real path, so that one reached by two ways is
 // loaded once.
 import { readdirSync, readFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { z } from "zod";
 import { errorMessage } from "../kernel/errors.ts";
 import { isDirectory, isFile, realPath } from "./files.ts";
@@ -57,11 +57,8 @@ export function discover(root: Root): UnitSource[] {
     return source === undefined ? [] : [source];
   }
   const found = new Map<string, UnitSource>();
-  for (const name of namesIn(root.path)) {
-    if (isIgnoredName(name)) continue;
-    const path = join(root.path, name);
-    // What is excluded is not looked into: the checkout's own folder holds all built-ins.
-    if (isExcluded(root, path) || (!isDirectory(path) && !MODULE.test(name))) continue;
+  for (const path of childrenOf(root)) {
+    if (!isDirectory(path) && !MODULE.test(path)) continue;
     const source = describe(path);
     if (source !== undefined && !found.has(source.id)) found.set(source.id, source);
   }
@@ -166,12 +163,17 @@ function namesIn(folder: string): string[] {
 /** Folders directly in a root that are, or may become, units. */
 export function candidateFolders(root: Root): string[] {
   if (root.kind === "unit") return [];
-  return namesIn(root.path)
-    .filter((name) => !isIgnoredName(basename(name)))
-    .map((name) => join(root.path, name))
-    .filter((path) => !isExcluded(root, path) && isDirectory(path));
+  return childrenOf(root).filter(isDirectory);
 }
 
-function isExcluded(root: Root, path: string): boolean {
-  return root.exclude?.includes(realPath(path) ?? path) === true;
+/** What lies in a root and may be a unit. What is excluded is not looked into: the checkout's own folder holds all built-ins. */
+function childrenOf(root: Root): string[] {
+  const names = namesIn(root.path).filter((name) => !isIgnoredName(name));
+  if (root.exclude === undefined) return names.map((name) => join(root.path, name));
+  const excluded = new Set(root.exclude);
+  const folder = realPath(root.path) ?? root.path;
+  return names
+    .filter((name) => !excluded.has(join(folder, name)))
+    .map((name) => join(root.path, name))
+    .filter((path) => !excluded.has(realPath(path) ?? path));
 }

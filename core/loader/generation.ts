@@ -61,7 +61,7 @@ export interface Inheritance {
 
 export class Generation {
   readonly scope: Scope;
-  readonly timings: LoadTimings = { resolve: 0, transpile: 0, evaluate: 0, setup: 0 };
+  readonly timings: LoadTimings = { resolve: 0, transpile: 0, evaluate: 0, setup: 0, swap: 0 };
   readonly #parts: GenerationParts;
   readonly #contents: UnitContents = { contributes: [], setups: [] };
   readonly #hot: HotState = { data: undefined, version: undefined };

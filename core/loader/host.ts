@@ -55,12 +55,13 @@ export type UnitState =
   | "disabled"
   | "quarantined";
 
-/** Milliseconds of the last load, by step. `transpile` and `resolve` are part of `evaluate`. */
+/** Milliseconds of the last load, by step. `transpile` and `resolve` are part of `evaluate`; units that go live together share `swap`. */
 export interface LoadTimings {
   resolve: number;
   transpile: number;
   evaluate: number;
   setup: number;
+  swap: number;
 }
 
 /** A unit as `--print-extensions` and the management commands show it. */

@@ -33,7 +33,7 @@ export class Unit {
   /** Gone for good: whatever is still loading is thrown away. */
   removed = false;
   error: unknown;
-  timings: LoadTimings = { resolve: 0, transpile: 0, evaluate: 0, setup: 0 };
+  timings: LoadTimings = { resolve: 0, transpile: 0, evaluate: 0, setup: 0, swap: 0 };
   /** Grows with every reason to load; compared with its value at the start of a load, so that no edit is lost. */
   dirty = 0;
   /** Asked for by somebody, not by a file: loaded even when the files are the same. */

@@ -22,8 +22,10 @@ export const UnitInfo = z
     shadowedBy: z.array(Shadow).describe("What of its own is hidden, and by whom"),
     files: z.array(z.string()).describe("Files whose change loads it anew"),
     timings: z
-      .object({ resolve: z.number(), transpile: z.number(), evaluate: z.number(), setup: z.number() })
-      .describe("Milliseconds of the last load; `resolve` and `transpile` are part of `evaluate`"),
+      .object({ resolve: z.number(), transpile: z.number(), evaluate: z.number(), setup: z.number(), swap: z.number() })
+      .describe(
+        "Milliseconds of the last load; `resolve` and `transpile` are part of `evaluate`, `swap` is the one synchronous step",
+      ),
     handlers: z
       .object({ calls: z.number().int(), p95Ms: z.number() })
       .describe("Calls of its hook handlers, and the 95th percentile of the last 128 without their dialogs, in milliseconds"),

@@ -24,7 +24,7 @@ export default defineCommand({
           shadows: [],
           shadowedBy: [],
           files: ["/home/ada/.mortise/extensions/lint.ts"],
-          timings: { resolve: 0.4, transpile: 9.1, evaluate: 11.8, setup: 0.2 },
+          timings: { resolve: 0.4, transpile: 9.1, evaluate: 11.8, setup: 0.2, swap: 0.1 },
           handlers: { calls: 14, p95Ms: 1.5 },
           errors: 0,
         },

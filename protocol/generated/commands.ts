@@ -201,12 +201,13 @@ export type ExtensionInfo = {
   }>;
   /** Files whose change loads it anew */
   files: Array<string>;
-  /** Milliseconds of the last load; `resolve` and `transpile` are part of `evaluate` */
+  /** Milliseconds of the last load; `resolve` and `transpile` are part of `evaluate`, `swap` is the one synchronous step */
   timings: {
     resolve: number;
     transpile: number;
     evaluate: number;
     setup: number;
+    swap: number;
   };
   /** Calls of its hook handlers, and the 95th percentile of the last 128 without their dialogs, in milliseconds */
   handlers: {

@@ -13,6 +13,7 @@ import {
   residentMiB,
   startModelServer,
 } from "./_driver.ts";
+import { extensions, kept, saves } from "./reload.ts";
 import { figureOf, measureSession, SESSION_SIZES, SESSION_WINDOWS } from "./session.ts";
 
 interface Row {
@@ -65,36 +66,6 @@ async function start(): Promise<void> {
     "bare + 35 MiB",
   );
   box.remove();
-}
-
-async function extensions(): Promise<void> {
-  const unit = (index: number) => `import { defineTool, z } from "mortise/extension";
-export default defineTool({ name: "tool_${index}", description: "Tool ${index}", params: z.object({ text: z.string() }), run: (_ctx, { text }) => text });
-`;
-  const timeOf = async (count: number) => {
-    const files = Object.fromEntries(Array.from({ length: count }, (_, index) => [`extensions/e${index}.ts`, unit(index)]));
-    const box = makeBox(files);
-    const cold: number[] = [];
-    const warm: number[] = [];
-    for (let index = 0; index < 6; index++) {
-      const host = new Host(box, OFFLINE);
-      await host.ask("get_state");
-      (index === 0 ? cold : warm).push(now() - host.startedAt);
-      await host.end();
-    }
-    box.remove();
-    return { cold: median(cold), warm: median(warm) };
-  };
-  const none = await timeOf(0);
-  for (const count of [10, 50, 200]) {
-    const { cold, warm } = await timeOf(count);
-    const each = (warm - none.warm) / count;
-    add(
-      `start with ${count} extensions`,
-      `cold ${ms(cold)}, warm ${ms(warm)}: ${each.toFixed(1)} ms each`,
-      count === 50 ? "<= 2 ms each, warm" : "",
-    );
-  }
 }
 
 async function withModel(
@@ -204,74 +175,18 @@ async function session(): Promise<void> {
   }
 }
 
-const versioned = (version: number) => `import { defineExtension, defineSlashCommand, defineTool, z } from "mortise/extension";
-import { helper } from "./helper.ts";
-import { data } from "./data.mjs";
-const tool = defineTool({ name: "ver", description: "Version", params: z.object({}), run: () => "${version}" + helper() + data.length });
-const slash = defineSlashCommand({ name: "ver", description: "Version", run: (ctx) => ctx.output("version ${version}") });
-export default defineExtension({ name: "ver", contributes: [tool, slash], setup(scope) { setInterval(() => {}, 1000); scope.own(() => {}); } });
-`;
-
-async function reload(): Promise<void> {
-  const box = makeBox({
-    "extensions/probe.ts": PROBE,
-    "extensions/ver/index.ts": versioned(0),
-    "extensions/ver/helper.ts": 'export const helper = (): string => "";\n',
-    "extensions/ver/data.mjs": "export const data = Array.from({ length: 20000 }, (_, index) => ({ index }));\n",
-  });
-  const host = new Host(box, OFFLINE);
-  await host.ask("get_state");
-  await new Promise((resolve) => setTimeout(resolve, 1500));
-  const saved: number[] = [];
-  for (let version = 1; version <= 60; version++) {
-    const began = now();
-    box.write("extensions/ver/index.ts", versioned(version));
-    for (;;) {
-      const output = host.line('"command_output"');
-      host.send({ type: "prompt", message: "/ver" });
-      if ((await output).includes(`version ${version}"`)) break;
-    }
-    saved.push(now() - began);
-    // Saves of a person are further apart than the 60 ms within which they count as one.
-    await new Promise((resolve) => setTimeout(resolve, 150));
-  }
-  add("save → new version answers", `${ms(median(saved))} p50, ${ms(quantile(saved, 0.99))} p99`, "<= 60 ms p50");
-  await grow(host, box.write, 200);
-  const kept = await grow(host, box.write, 1000);
-  add("heap kept over 1,000 reloads of three files", `${(kept / 1000 / 1024).toFixed(1)} kB each`, "<= 10 kB");
-  await host.end();
-  box.remove();
-}
-
-/** Prints the bytes of the daemon's heap after a full collection. */
-const PROBE = `import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
-import { defineSlashCommand } from "mortise/extension";
-setFlagsFromString("--expose-gc");
-const gc = runInNewContext("gc");
-export default defineSlashCommand({ name: "heap", description: "Heap", run: (ctx) => { gc(); gc(); ctx.output("heap " + process.memoryUsage().heapUsed); } });
-`;
-
-/** Bytes of heap that `count` reloads added. */
-async function grow(host: Host, write: (path: string, text: string) => string, count: number): Promise<number> {
-  const heap = async () => {
-    // What retires is disposed a moment after its successor is live.
-    await new Promise((resolve) => setTimeout(resolve, 1000));
-    const output = host.line('"command_output"');
-    host.send({ type: "prompt", message: "/heap" });
-    return Number(/heap (\d+)/.exec(await output)?.[1]);
-  };
-  const before = await heap();
-  for (let index = 0; index < count; index++) {
-    write("extensions/ver/index.ts", versioned(1000 + index));
-    const output = host.line('"command_output"');
-    host.send({ type: "prompt", message: "/reload ver" });
-    await output;
-  }
-  return (await heap()) - before;
-}
-
-const all: Record<string, () => Promise<void>> = { start, extensions, turns, state, stream, session, reload };
+const all: Record<string, () => Promise<void>> = {
+  start,
+  extensions: () => extensions(add),
+  turns,
+  state,
+  stream,
+  session,
+  reload: async () => {
+    await saves(add);
+    await kept(add);
+  },
+};
 process.stderr.write(
   `${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, load ${loadavg()[0]?.toFixed(1)}, Node ${process.version}\n`,
 );

@@ -58,7 +58,7 @@ test("lists what every unit is, has registered, hides, took and failed at", asyn
     { key: "tool:ver", owner: one.id },
   ]);
   const timings = one["timings"] as Record<string, number>;
-  expect(Object.keys(timings).sort()).toEqual(["evaluate", "resolve", "setup", "transpile"]);
+  expect(Object.keys(timings).sort()).toEqual(["evaluate", "resolve", "setup", "swap", "transpile"]);
   expect(timings["evaluate"]).toBeGreaterThan(0);
   const handlers = one["handlers"] as { calls: number; p95Ms: number };
   expect(handlers.calls).toBe(2);

@@ -21,7 +21,7 @@ const unit = (id: string, name: string): UnitInfo => ({
   shadows: [],
   shadowedBy: [],
   files: [],
-  timings: { resolve: 0, transpile: 0, evaluate: 0, setup: 0 },
+  timings: { resolve: 0, transpile: 0, evaluate: 0, setup: 0, swap: 0 },
   handlers: { calls: 0, p95Ms: 0 },
   errors: 0,
 });
