@@ -115,8 +115,10 @@ async function buildRequest(run: Run, signal: AbortSignal): Promise<ProviderRequ
   await conversation.providerView.prepare(messages);
   const systemPrompt = run.systemPrompt ?? (await conversation.systemPrompt());
   const models = ctx.tryUse(Models);
-  const key = run.key ?? (models && (await untilAborted(models.key(model), signal, 0)));
+  // An extension may have chosen another model since the work was accepted: its key is another one.
+  const known = run.key?.model === model ? run.key : undefined;
   run.key = undefined;
+  const key = known === undefined ? models && (await untilAborted(models.key(model), signal, 0)) : known.resolved;
   const request: ProviderRequest = {
     model,
     systemPrompt,

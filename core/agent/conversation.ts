@@ -6,7 +6,7 @@ import { runDetached } from "../kernel/attribution.ts";
 import type { Context, Invocation } from "../kernel/context.ts";
 import { type FrameDefinition, frameOf } from "../kernel/definition.ts";
 import { CommandError, errorMessage } from "../kernel/errors.ts";
-import { Models, type ResolvedKey } from "../services/models.ts";
+import { Models } from "../services/models.ts";
 import type { SessionLog } from "../session/log.ts";
 import { ProviderView } from "../session/repair.ts";
 import { NO_MODEL } from "./ask.ts";
@@ -248,10 +248,10 @@ export class Conversation implements RunConversation {
   }
 
   /** Refuses work that cannot reach a model, before anything is stored. */
-  async #preflight(): Promise<ResolvedKey | undefined> {
+  async #preflight(): Promise<Run["key"]> {
     const { model } = this.#selection;
     if (model === undefined) throw new CommandError(NO_MODEL);
-    return this.context().tryUse(Models)?.key(model);
+    return { model, resolved: await this.context().tryUse(Models)?.key(model) };
   }
 
   /** Starts a run for what is queued, when nothing else is going on. */

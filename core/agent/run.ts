@@ -1,5 +1,6 @@
 // What the loop works on: one piece of accepted work, and what it needs of a conversation beyond the handle extensions see.
 import type { AgentMessage, AssistantMessage } from "../../protocol/message.ts";
+import type { Model } from "../../protocol/model.ts";
 import type { Context } from "../kernel/context.ts";
 import type { HookPoint } from "../kernel/hooks.ts";
 import type { ResolvedKey } from "../services/models.ts";
@@ -35,8 +36,8 @@ export interface Run {
   readonly signal: AbortSignal;
   /** What starts it; empty for a run that continues. */
   readonly prompts: readonly AgentMessage[];
-  /** The credential found when the work was accepted, for the first request. */
-  key: ResolvedKey | undefined;
+  /** The credential found when the work was accepted, for the first request, if that still goes to this model. */
+  key: { readonly model: Model; readonly resolved: ResolvedKey | undefined } | undefined;
   /** Every message it made, for agent_end. */
   readonly produced: AgentMessage[];
   /** A system prompt for this run only, set by `beforeAgentStart`. */

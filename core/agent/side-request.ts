@@ -5,7 +5,7 @@ import type { Model, ThinkingLevel } from "../../protocol/model.ts";
 import type { Context } from "../kernel/context.ts";
 import { ProviderError } from "../kernel/errors.ts";
 import { Models } from "../services/models.ts";
-import { cleanText, repairForProvider } from "../session/repair.ts";
+import { cleanText, ProviderView } from "../session/repair.ts";
 import type { ToolSchema } from "./provider.ts";
 import { streamAnswer } from "./stream.ts";
 import { untilAborted } from "./until-aborted.ts";
@@ -42,10 +42,12 @@ export async function sideRequest(ctx: Context, request: SideRequest): Promise<S
   const key = models && (await untilAborted(models.key(model), signal, 0));
   if (signal.aborted) throw new ProviderError("Aborted", "aborted");
   const wanted = request.thinkingLevel ?? "off";
+  const view = new ProviderView();
+  await view.prepare(request.messages);
   const sent = {
     model,
     systemPrompt: request.systemPrompt.map(cleanText),
-    messages: repairForProvider(request.messages),
+    messages: view.repair(request.messages),
     tools: model.supportsTools === false ? [] : (request.tools ?? []),
     thinkingLevel: models?.clamp(model, wanted) ?? wanted,
     signal,

@@ -42,147 +42,148 @@ import m37 from "../../extensions/extension-management/reload-extensions.ts";
 import m38 from "../../extensions/extension-management/set-extension-enabled.ts";
 import m39 from "../../extensions/files/file-locks.ts";
 import m40 from "../../extensions/handoff/handoff.ts";
-import m41 from "../../extensions/host-tools/host-tool-call.ts";
-import m42 from "../../extensions/host-tools/set-host-tools.ts";
-import m43 from "../../extensions/host-uris/host-uri-request.ts";
-import m44 from "../../extensions/host-uris/set-host-uri-schemes.ts";
-import m45 from "../../extensions/host-uris/uris.ts";
-import m46 from "../../extensions/isolation/settings.ts";
-import m47 from "../../extensions/jobs/hooks.ts";
-import m48 from "../../extensions/jobs/jobs.ts";
-import m49 from "../../extensions/jobs/service.ts";
-import m50 from "../../extensions/login/anthropic.ts";
-import m51 from "../../extensions/login/get-login-providers.ts";
-import m52 from "../../extensions/login/login.ts";
-import m53 from "../../extensions/login/openai.ts";
-import m54 from "../../extensions/login/openrouter.ts";
-import m55 from "../../extensions/login/slash-commands.ts";
-import m56 from "../../extensions/models/cycle-model.ts";
-import m57 from "../../extensions/models/get-available-models.ts";
-import m58 from "../../extensions/models/model-changed.ts";
-import m59 from "../../extensions/models/models.ts";
-import m60 from "../../extensions/models/set-model.ts";
-import m61 from "../../extensions/models/unavailable-model.ts";
-import m62 from "../../extensions/prompt/append-file.ts";
-import m63 from "../../extensions/prompt/context-files.ts";
-import m64 from "../../extensions/prompt/environment.ts";
-import m65 from "../../extensions/prompt/prompt-files.ts";
-import m66 from "../../extensions/prompt/role.ts";
-import m67 from "../../extensions/prompt/settings.ts";
-import m68 from "../../extensions/prompt/skills.ts";
-import m69 from "../../extensions/prompt/system-file.ts";
-import m70 from "../../extensions/prompt/tools.ts";
-import m71 from "../../extensions/prompting/abort-and-prompt.ts";
-import m72 from "../../extensions/prompting/abort.ts";
-import m73 from "../../extensions/prompting/follow-up.ts";
-import m74 from "../../extensions/prompting/prompt-result.ts";
-import m75 from "../../extensions/prompting/prompt.ts";
-import m76 from "../../extensions/prompting/steer.ts";
-import m77 from "../../extensions/protocol/negotiate-protocol.ts";
-import m78 from "../../extensions/providers/anthropic.ts";
-import m79 from "../../extensions/providers/offline.ts";
-import m80 from "../../extensions/providers/openai.ts";
-import m81 from "../../extensions/providers/transport.ts";
-import m82 from "../../extensions/queue-modes/set-follow-up-mode.ts";
-import m83 from "../../extensions/queue-modes/set-interrupt-mode.ts";
-import m84 from "../../extensions/queue-modes/set-message-updates.ts";
-import m85 from "../../extensions/queue-modes/set-steering-mode.ts";
-import m86 from "../../extensions/retry/abort-retry.ts";
-import m87 from "../../extensions/retry/auto-retry-end.ts";
-import m88 from "../../extensions/retry/auto-retry-start.ts";
-import m89 from "../../extensions/retry/fallback-frames.ts";
-import m90 from "../../extensions/retry/hooks.ts";
-import m91 from "../../extensions/retry/set-auto-retry.ts";
-import m92 from "../../extensions/retry/settings.ts";
-import m93 from "../../extensions/retry/slot.ts";
-import m94 from "../../extensions/rules/rule.ts";
-import m95 from "../../extensions/rules/rules.ts";
-import m96 from "../../extensions/rules/settings.ts";
-import m97 from "../../extensions/rules/slots.ts";
-import m98 from "../../extensions/rules/ttsr-triggered.ts";
-import m99 from "../../extensions/sandbox/sandbox.ts";
-import m100 from "../../extensions/sessions/branch.ts";
-import m101 from "../../extensions/sessions/get-branch-messages.ts";
-import m102 from "../../extensions/sessions/get-entries.ts";
-import m103 from "../../extensions/sessions/get-last-assistant-text.ts";
-import m104 from "../../extensions/sessions/get-messages-page.ts";
-import m105 from "../../extensions/sessions/get-messages.ts";
-import m106 from "../../extensions/sessions/get-session-stats.ts";
-import m107 from "../../extensions/sessions/get-tree.ts";
-import m108 from "../../extensions/sessions/list-sessions.ts";
-import m109 from "../../extensions/sessions/new-session.ts";
-import m110 from "../../extensions/sessions/set-session-name.ts";
-import m111 from "../../extensions/sessions/switch-session.ts";
-import m112 from "../../extensions/settings/conflicts.ts";
-import m113 from "../../extensions/settings/known-settings.ts";
-import m114 from "../../extensions/settings/settings.ts";
-import m115 from "../../extensions/shell/abort-bash.ts";
-import m116 from "../../extensions/shell/abort.ts";
-import m117 from "../../extensions/shell/bash.ts";
-import m118 from "../../extensions/shell/rpc-runs.ts";
-import m119 from "../../extensions/shell/shell.ts";
-import m120 from "../../extensions/skills/skill.ts";
-import m121 from "../../extensions/skills/skills.ts";
-import m122 from "../../extensions/slash/available-commands-update.ts";
-import m123 from "../../extensions/slash/branch.ts";
-import m124 from "../../extensions/slash/command-output.ts";
-import m125 from "../../extensions/slash/config-update.ts";
-import m126 from "../../extensions/slash/context.ts";
-import m127 from "../../extensions/slash/extensions.ts";
-import m128 from "../../extensions/slash/get-available-commands.ts";
-import m129 from "../../extensions/slash/help.ts";
-import m130 from "../../extensions/slash/model.ts";
-import m131 from "../../extensions/slash/queue.ts";
-import m132 from "../../extensions/slash/reload.ts";
-import m133 from "../../extensions/slash/rename.ts";
-import m134 from "../../extensions/slash/session-info-update.ts";
-import m135 from "../../extensions/slash/session.ts";
-import m136 from "../../extensions/slash/settings.ts";
-import m137 from "../../extensions/slash/skills.ts";
-import m138 from "../../extensions/slash/slash-commands.ts";
-import m139 from "../../extensions/slash/thinking.ts";
-import m140 from "../../extensions/slash/todo.ts";
-import m141 from "../../extensions/slash/tools.ts";
-import m142 from "../../extensions/slash/usage.ts";
-import m143 from "../../extensions/state/conversation-fields.ts";
-import m144 from "../../extensions/state/get-state.ts";
-import m145 from "../../extensions/state/set-event-filter.ts";
-import m146 from "../../extensions/subagents/agents.ts";
-import m147 from "../../extensions/subagents/assignment.ts";
-import m148 from "../../extensions/subagents/bundled-agents.ts";
-import m149 from "../../extensions/subagents/get-subagent-messages.ts";
-import m150 from "../../extensions/subagents/get-subagents.ts";
-import m151 from "../../extensions/subagents/service.ts";
-import m152 from "../../extensions/subagents/set-subagent-subscription.ts";
-import m153 from "../../extensions/subagents/settings.ts";
-import m154 from "../../extensions/subagents/subagent-event.ts";
-import m155 from "../../extensions/subagents/subagent-lifecycle.ts";
-import m156 from "../../extensions/subagents/subagent-progress.ts";
-import m157 from "../../extensions/subagents/yield.ts";
-import m158 from "../../extensions/templates/templates.ts";
-import m159 from "../../extensions/thinking/cycle-thinking-level.ts";
-import m160 from "../../extensions/thinking/get-available-thinking-levels.ts";
-import m161 from "../../extensions/thinking/set-thinking-level.ts";
-import m162 from "../../extensions/thinking/thinking-level-changed.ts";
-import m163 from "../../extensions/todos/eager.ts";
-import m164 from "../../extensions/todos/reminder.ts";
-import m165 from "../../extensions/todos/set-todos.ts";
-import m166 from "../../extensions/todos/todo-auto-clear.ts";
-import m167 from "../../extensions/todos/todo-phases.ts";
-import m168 from "../../extensions/todos/todo-reminder.ts";
-import m169 from "../../extensions/todos/todos.ts";
-import m170 from "../../extensions/trust/guardian.ts";
-import m171 from "../../extensions/ui/cancel.ts";
-import m172 from "../../extensions/ui/confirm.ts";
-import m173 from "../../extensions/ui/editor.ts";
-import m174 from "../../extensions/ui/input.ts";
-import m175 from "../../extensions/ui/notify.ts";
-import m176 from "../../extensions/ui/open-url.ts";
-import m177 from "../../extensions/ui/select.ts";
-import m178 from "../../extensions/ui/set-editor-text.ts";
-import m179 from "../../extensions/ui/set-status.ts";
-import m180 from "../../extensions/ui/set-title.ts";
-import m181 from "../../extensions/ui/set-widget.ts";
+import m41 from "../../extensions/handoff/settings.ts";
+import m42 from "../../extensions/host-tools/host-tool-call.ts";
+import m43 from "../../extensions/host-tools/set-host-tools.ts";
+import m44 from "../../extensions/host-uris/host-uri-request.ts";
+import m45 from "../../extensions/host-uris/set-host-uri-schemes.ts";
+import m46 from "../../extensions/host-uris/uris.ts";
+import m47 from "../../extensions/isolation/settings.ts";
+import m48 from "../../extensions/jobs/hooks.ts";
+import m49 from "../../extensions/jobs/jobs.ts";
+import m50 from "../../extensions/jobs/service.ts";
+import m51 from "../../extensions/login/anthropic.ts";
+import m52 from "../../extensions/login/get-login-providers.ts";
+import m53 from "../../extensions/login/login.ts";
+import m54 from "../../extensions/login/openai.ts";
+import m55 from "../../extensions/login/openrouter.ts";
+import m56 from "../../extensions/login/slash-commands.ts";
+import m57 from "../../extensions/models/cycle-model.ts";
+import m58 from "../../extensions/models/get-available-models.ts";
+import m59 from "../../extensions/models/model-changed.ts";
+import m60 from "../../extensions/models/models.ts";
+import m61 from "../../extensions/models/set-model.ts";
+import m62 from "../../extensions/models/unavailable-model.ts";
+import m63 from "../../extensions/prompt/append-file.ts";
+import m64 from "../../extensions/prompt/context-files.ts";
+import m65 from "../../extensions/prompt/environment.ts";
+import m66 from "../../extensions/prompt/prompt-files.ts";
+import m67 from "../../extensions/prompt/role.ts";
+import m68 from "../../extensions/prompt/settings.ts";
+import m69 from "../../extensions/prompt/skills.ts";
+import m70 from "../../extensions/prompt/system-file.ts";
+import m71 from "../../extensions/prompt/tools.ts";
+import m72 from "../../extensions/prompting/abort-and-prompt.ts";
+import m73 from "../../extensions/prompting/abort.ts";
+import m74 from "../../extensions/prompting/follow-up.ts";
+import m75 from "../../extensions/prompting/prompt-result.ts";
+import m76 from "../../extensions/prompting/prompt.ts";
+import m77 from "../../extensions/prompting/steer.ts";
+import m78 from "../../extensions/protocol/negotiate-protocol.ts";
+import m79 from "../../extensions/providers/anthropic.ts";
+import m80 from "../../extensions/providers/offline.ts";
+import m81 from "../../extensions/providers/openai.ts";
+import m82 from "../../extensions/providers/transport.ts";
+import m83 from "../../extensions/queue-modes/set-follow-up-mode.ts";
+import m84 from "../../extensions/queue-modes/set-interrupt-mode.ts";
+import m85 from "../../extensions/queue-modes/set-message-updates.ts";
+import m86 from "../../extensions/queue-modes/set-steering-mode.ts";
+import m87 from "../../extensions/retry/abort-retry.ts";
+import m88 from "../../extensions/retry/auto-retry-end.ts";
+import m89 from "../../extensions/retry/auto-retry-start.ts";
+import m90 from "../../extensions/retry/fallback-frames.ts";
+import m91 from "../../extensions/retry/hooks.ts";
+import m92 from "../../extensions/retry/set-auto-retry.ts";
+import m93 from "../../extensions/retry/settings.ts";
+import m94 from "../../extensions/retry/slot.ts";
+import m95 from "../../extensions/rules/rule.ts";
+import m96 from "../../extensions/rules/rules.ts";
+import m97 from "../../extensions/rules/settings.ts";
+import m98 from "../../extensions/rules/slots.ts";
+import m99 from "../../extensions/rules/ttsr-triggered.ts";
+import m100 from "../../extensions/sandbox/sandbox.ts";
+import m101 from "../../extensions/sessions/branch.ts";
+import m102 from "../../extensions/sessions/get-branch-messages.ts";
+import m103 from "../../extensions/sessions/get-entries.ts";
+import m104 from "../../extensions/sessions/get-last-assistant-text.ts";
+import m105 from "../../extensions/sessions/get-messages-page.ts";
+import m106 from "../../extensions/sessions/get-messages.ts";
+import m107 from "../../extensions/sessions/get-session-stats.ts";
+import m108 from "../../extensions/sessions/get-tree.ts";
+import m109 from "../../extensions/sessions/list-sessions.ts";
+import m110 from "../../extensions/sessions/new-session.ts";
+import m111 from "../../extensions/sessions/set-session-name.ts";
+import m112 from "../../extensions/sessions/switch-session.ts";
+import m113 from "../../extensions/settings/conflicts.ts";
+import m114 from "../../extensions/settings/known-settings.ts";
+import m115 from "../../extensions/settings/settings.ts";
+import m116 from "../../extensions/shell/abort-bash.ts";
+import m117 from "../../extensions/shell/abort.ts";
+import m118 from "../../extensions/shell/bash.ts";
+import m119 from "../../extensions/shell/rpc-runs.ts";
+import m120 from "../../extensions/shell/shell.ts";
+import m121 from "../../extensions/skills/skill.ts";
+import m122 from "../../extensions/skills/skills.ts";
+import m123 from "../../extensions/slash/available-commands-update.ts";
+import m124 from "../../extensions/slash/branch.ts";
+import m125 from "../../extensions/slash/command-output.ts";
+import m126 from "../../extensions/slash/config-update.ts";
+import m127 from "../../extensions/slash/context.ts";
+import m128 from "../../extensions/slash/extensions.ts";
+import m129 from "../../extensions/slash/get-available-commands.ts";
+import m130 from "../../extensions/slash/help.ts";
+import m131 from "../../extensions/slash/model.ts";
+import m132 from "../../extensions/slash/queue.ts";
+import m133 from "../../extensions/slash/reload.ts";
+import m134 from "../../extensions/slash/rename.ts";
+import m135 from "../../extensions/slash/session-info-update.ts";
+import m136 from "../../extensions/slash/session.ts";
+import m137 from "../../extensions/slash/settings.ts";
+import m138 from "../../extensions/slash/skills.ts";
+import m139 from "../../extensions/slash/slash-commands.ts";
+import m140 from "../../extensions/slash/thinking.ts";
+import m141 from "../../extensions/slash/todo.ts";
+import m142 from "../../extensions/slash/tools.ts";
+import m143 from "../../extensions/slash/usage.ts";
+import m144 from "../../extensions/state/conversation-fields.ts";
+import m145 from "../../extensions/state/get-state.ts";
+import m146 from "../../extensions/state/set-event-filter.ts";
+import m147 from "../../extensions/subagents/agents.ts";
+import m148 from "../../extensions/subagents/assignment.ts";
+import m149 from "../../extensions/subagents/bundled-agents.ts";
+import m150 from "../../extensions/subagents/get-subagent-messages.ts";
+import m151 from "../../extensions/subagents/get-subagents.ts";
+import m152 from "../../extensions/subagents/service.ts";
+import m153 from "../../extensions/subagents/set-subagent-subscription.ts";
+import m154 from "../../extensions/subagents/settings.ts";
+import m155 from "../../extensions/subagents/subagent-event.ts";
+import m156 from "../../extensions/subagents/subagent-lifecycle.ts";
+import m157 from "../../extensions/subagents/subagent-progress.ts";
+import m158 from "../../extensions/subagents/yield.ts";
+import m159 from "../../extensions/templates/templates.ts";
+import m160 from "../../extensions/thinking/cycle-thinking-level.ts";
+import m161 from "../../extensions/thinking/get-available-thinking-levels.ts";
+import m162 from "../../extensions/thinking/set-thinking-level.ts";
+import m163 from "../../extensions/thinking/thinking-level-changed.ts";
+import m164 from "../../extensions/todos/eager.ts";
+import m165 from "../../extensions/todos/reminder.ts";
+import m166 from "../../extensions/todos/set-todos.ts";
+import m167 from "../../extensions/todos/todo-auto-clear.ts";
+import m168 from "../../extensions/todos/todo-phases.ts";
+import m169 from "../../extensions/todos/todo-reminder.ts";
+import m170 from "../../extensions/todos/todos.ts";
+import m171 from "../../extensions/trust/guardian.ts";
+import m172 from "../../extensions/ui/cancel.ts";
+import m173 from "../../extensions/ui/confirm.ts";
+import m174 from "../../extensions/ui/editor.ts";
+import m175 from "../../extensions/ui/input.ts";
+import m176 from "../../extensions/ui/notify.ts";
+import m177 from "../../extensions/ui/open-url.ts";
+import m178 from "../../extensions/ui/select.ts";
+import m179 from "../../extensions/ui/set-editor-text.ts";
+import m180 from "../../extensions/ui/set-status.ts";
+import m181 from "../../extensions/ui/set-title.ts";
+import m182 from "../../extensions/ui/set-widget.ts";
 
 /** Every built-in unit; `sources` are relative to the repository. */
 export const builtins: readonly BuiltinUnit[] = [
@@ -194,33 +195,33 @@ export const builtins: readonly BuiltinUnit[] = [
   { id: "builtin:export", name: "export", sources: "extensions/export", definitions: () => [m35] },
   { id: "builtin:extension-management", name: "extension-management", sources: "extensions/extension-management", definitions: () => [m36, m37, m38] },
   { id: "builtin:files", name: "files", sources: "extensions/files", definitions: () => [m39] },
-  { id: "builtin:handoff", name: "handoff", sources: "extensions/handoff", definitions: () => [m40] },
-  { id: "builtin:host-tools", name: "host-tools", sources: "extensions/host-tools", definitions: () => [m41, m42] },
-  { id: "builtin:host-uris", name: "host-uris", sources: "extensions/host-uris", definitions: () => [m43, m44, m45] },
-  { id: "builtin:isolation", name: "isolation", sources: "extensions/isolation", definitions: () => [m46] },
-  { id: "builtin:jobs", name: "jobs", sources: "extensions/jobs", definitions: () => [m47, m48, m49] },
-  { id: "builtin:login", name: "login", sources: "extensions/login", definitions: () => [m50, m51, m52, m53, m54, m55] },
-  { id: "builtin:models", name: "models", sources: "extensions/models", definitions: () => [m56, m57, m58, m59, m60, m61] },
-  { id: "builtin:prompt", name: "prompt", sources: "extensions/prompt", definitions: () => [m62, m63, m64, m65, m66, m67, m68, m69, m70] },
-  { id: "builtin:prompting", name: "prompting", sources: "extensions/prompting", definitions: () => [m71, m72, m73, m74, m75, m76] },
-  { id: "builtin:protocol", name: "protocol", sources: "extensions/protocol", definitions: () => [m77] },
-  { id: "builtin:providers", name: "providers", sources: "extensions/providers", definitions: () => [m78, m79, m80, m81] },
-  { id: "builtin:queue-modes", name: "queue-modes", sources: "extensions/queue-modes", definitions: () => [m82, m83, m84, m85] },
-  { id: "builtin:retry", name: "retry", sources: "extensions/retry", definitions: () => [m86, m87, m88, m89, m90, m91, m92, m93] },
-  { id: "builtin:rules", name: "rules", sources: "extensions/rules", definitions: () => [m94, m95, m96, m97, m98] },
-  { id: "builtin:sandbox", name: "sandbox", sources: "extensions/sandbox", definitions: () => [m99] },
-  { id: "builtin:sessions", name: "sessions", sources: "extensions/sessions", definitions: () => [m100, m101, m102, m103, m104, m105, m106, m107, m108, m109, m110, m111] },
-  { id: "builtin:settings", name: "settings", sources: "extensions/settings", definitions: () => [m112, m113, m114] },
-  { id: "builtin:shell", name: "shell", sources: "extensions/shell", definitions: () => [m115, m116, m117, m118, m119] },
-  { id: "builtin:skills", name: "skills", sources: "extensions/skills", definitions: () => [m120, m121] },
-  { id: "builtin:slash", name: "slash", sources: "extensions/slash", definitions: () => [m122, m123, m124, m125, m126, m127, m128, m129, m130, m131, m132, m133, m134, m135, m136, m137, m138, m139, m140, m141, m142] },
-  { id: "builtin:state", name: "state", sources: "extensions/state", definitions: () => [m143, m144, m145] },
-  { id: "builtin:subagents", name: "subagents", sources: "extensions/subagents", definitions: () => [m146, m147, m148, m149, m150, m151, m152, m153, m154, m155, m156, m157] },
-  { id: "builtin:templates", name: "templates", sources: "extensions/templates", definitions: () => [m158] },
-  { id: "builtin:thinking", name: "thinking", sources: "extensions/thinking", definitions: () => [m159, m160, m161, m162] },
-  { id: "builtin:todos", name: "todos", sources: "extensions/todos", definitions: () => [m163, m164, m165, m166, m167, m168, m169] },
-  { id: "builtin:trust", name: "trust", sources: "extensions/trust", definitions: () => [m170] },
-  { id: "builtin:ui", name: "ui", sources: "extensions/ui", definitions: () => [m171, m172, m173, m174, m175, m176, m177, m178, m179, m180, m181] },
+  { id: "builtin:handoff", name: "handoff", sources: "extensions/handoff", definitions: () => [m40, m41] },
+  { id: "builtin:host-tools", name: "host-tools", sources: "extensions/host-tools", definitions: () => [m42, m43] },
+  { id: "builtin:host-uris", name: "host-uris", sources: "extensions/host-uris", definitions: () => [m44, m45, m46] },
+  { id: "builtin:isolation", name: "isolation", sources: "extensions/isolation", definitions: () => [m47] },
+  { id: "builtin:jobs", name: "jobs", sources: "extensions/jobs", definitions: () => [m48, m49, m50] },
+  { id: "builtin:login", name: "login", sources: "extensions/login", definitions: () => [m51, m52, m53, m54, m55, m56] },
+  { id: "builtin:models", name: "models", sources: "extensions/models", definitions: () => [m57, m58, m59, m60, m61, m62] },
+  { id: "builtin:prompt", name: "prompt", sources: "extensions/prompt", definitions: () => [m63, m64, m65, m66, m67, m68, m69, m70, m71] },
+  { id: "builtin:prompting", name: "prompting", sources: "extensions/prompting", definitions: () => [m72, m73, m74, m75, m76, m77] },
+  { id: "builtin:protocol", name: "protocol", sources: "extensions/protocol", definitions: () => [m78] },
+  { id: "builtin:providers", name: "providers", sources: "extensions/providers", definitions: () => [m79, m80, m81, m82] },
+  { id: "builtin:queue-modes", name: "queue-modes", sources: "extensions/queue-modes", definitions: () => [m83, m84, m85, m86] },
+  { id: "builtin:retry", name: "retry", sources: "extensions/retry", definitions: () => [m87, m88, m89, m90, m91, m92, m93, m94] },
+  { id: "builtin:rules", name: "rules", sources: "extensions/rules", definitions: () => [m95, m96, m97, m98, m99] },
+  { id: "builtin:sandbox", name: "sandbox", sources: "extensions/sandbox", definitions: () => [m100] },
+  { id: "builtin:sessions", name: "sessions", sources: "extensions/sessions", definitions: () => [m101, m102, m103, m104, m105, m106, m107, m108, m109, m110, m111, m112] },
+  { id: "builtin:settings", name: "settings", sources: "extensions/settings", definitions: () => [m113, m114, m115] },
+  { id: "builtin:shell", name: "shell", sources: "extensions/shell", definitions: () => [m116, m117, m118, m119, m120] },
+  { id: "builtin:skills", name: "skills", sources: "extensions/skills", definitions: () => [m121, m122] },
+  { id: "builtin:slash", name: "slash", sources: "extensions/slash", definitions: () => [m123, m124, m125, m126, m127, m128, m129, m130, m131, m132, m133, m134, m135, m136, m137, m138, m139, m140, m141, m142, m143] },
+  { id: "builtin:state", name: "state", sources: "extensions/state", definitions: () => [m144, m145, m146] },
+  { id: "builtin:subagents", name: "subagents", sources: "extensions/subagents", definitions: () => [m147, m148, m149, m150, m151, m152, m153, m154, m155, m156, m157, m158] },
+  { id: "builtin:templates", name: "templates", sources: "extensions/templates", definitions: () => [m159] },
+  { id: "builtin:thinking", name: "thinking", sources: "extensions/thinking", definitions: () => [m160, m161, m162, m163] },
+  { id: "builtin:todos", name: "todos", sources: "extensions/todos", definitions: () => [m164, m165, m166, m167, m168, m169, m170] },
+  { id: "builtin:trust", name: "trust", sources: "extensions/trust", definitions: () => [m171] },
+  { id: "builtin:ui", name: "ui", sources: "extensions/ui", definitions: () => [m172, m173, m174, m175, m176, m177, m178, m179, m180, m181, m182] },
   { id: "builtin:tool/ask", name: "ask", sources: "builtin-tools/ask.ts", definitions: () => [m0] },
   { id: "builtin:tool/bash", name: "bash", sources: "builtin-tools/bash.ts", definitions: () => [m1] },
   { id: "builtin:tool/edit", name: "edit", sources: "builtin-tools/edit.ts", definitions: () => [m2] },

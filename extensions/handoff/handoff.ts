@@ -13,22 +13,30 @@ import {
   z,
 } from "mortise/extension";
 import { seed, writeDocument } from "./_document.ts";
+import { savedDocument } from "./_save.ts";
 
 const MIN_MESSAGES = 2;
+
+interface HandedOff {
+  readonly next: ConversationHandle;
+  /** Where the account was saved, if that is on. */
+  readonly savedPath: string | undefined;
+}
 
 /**
  * Goes on in a new session that begins with the model's account of this one. Null when an extension kept the session or the
  * model wrote nothing. @throws {CommandError} with the texts of protocol-facts §1.9. @throws {ProviderError} the model's failure.
  */
-async function handOff(ctx: Context, customInstructions: string | undefined): Promise<ConversationHandle | null> {
+async function handOff(ctx: Context, customInstructions: string | undefined): Promise<HandedOff | null> {
   const { conversation } = ctx;
   if (conversation.isStreaming) throw new CommandError("Cannot hand off while a response is in progress", "busy");
   const taken = conversation.take("handoff");
   try {
     const document = await documentOf(ctx, customInstructions, taken.signal);
     if (document === null || document === "") return null;
+    const savedPath = await savedDocument(ctx, document);
     if (taken.signal.aborted || !conversation.isAttached) throw cancelled();
-    return await switchTo(ctx, document, taken);
+    return { next: await switchTo(ctx, document, taken), savedPath };
   } catch (error) {
     if (taken.signal.aborted || (ProviderError.is(error) && error.kind === "aborted")) throw cancelled();
     throw error;
@@ -85,7 +93,11 @@ const command = defineCommand({
     .nullable()
     .describe("null when an extension kept the session or the model wrote nothing"),
   example: { params: {}, result: {}, failure: "Cannot hand off while a response is in progress" },
-  run: async (ctx, { customInstructions }) => ((await handOff(ctx, customInstructions)) === null ? null : {}),
+  async run(ctx, { customInstructions }) {
+    const done = await handOff(ctx, customInstructions);
+    if (done === null) return null;
+    return done.savedPath === undefined ? {} : { savedPath: done.savedPath };
+  },
 });
 
 const slash = defineSlashCommand({
@@ -95,10 +107,14 @@ const slash = defineSlashCommand({
   source: "builtin",
   concurrency: "concurrent",
   async run(ctx, args) {
-    const next = await handOff(ctx, args === "" ? undefined : args);
-    if (next === null) return ctx.output("The session stays: an extension kept it, or the model wrote nothing");
+    const done = await handOff(ctx, args === "" ? undefined : args);
+    if (done === null) return ctx.output("The session stays: an extension kept it, or the model wrote nothing");
     // The conversation that the command was typed into is closed by now.
-    next.emitRaw({ type: "command_output", text: "This is a new session; it begins with an account of the one before" });
+    const saved = done.savedPath === undefined ? "" : `, which is also in ${done.savedPath}`;
+    done.next.emitRaw({
+      type: "command_output",
+      text: `This is a new session; it begins with an account of the one before${saved}`,
+    });
   },
 });
 

@@ -1,5 +1,5 @@
 // The handoff command (protocol-facts §1.9; agent-semantics §2.11, §12 items 16 and 65).
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import {
   beforeAgentStart,
@@ -63,6 +63,26 @@ describe("handoff", () => {
     expect(provider.refused).toEqual([]);
     expect(d.daemon.conversations.list()).toHaveLength(1);
     expect(await d.ask("get_state")).toMatchObject({ model: { id: "scripted" }, isCompacting: false });
+  });
+
+  it("keeps the account beside the old session when it is to be saved", async () => {
+    const provider = scriptedProvider((request, turn) =>
+      asksForDocument(request) ? says("The goal is tea.") : says(`answer ${turn}`),
+    );
+    d = await startDaemon({
+      watch: false,
+      env: {},
+      extensions: { scripted: [[provider.definition]] },
+      files: { "config.yml": "compaction:\n  handoffSaveToDisk: true\n" },
+    });
+    attached().select({ model: scriptedModel });
+    await d.prompt("Make tea");
+    const beside = (attached().log.file ?? "").replace(/\.jsonl$/, "");
+    const { savedPath } = (await d.ask("handoff")) as { savedPath: string };
+    expect(savedPath).toMatch(/\/handoff-[0-9TZ-]+\.md$/);
+    expect(savedPath.startsWith(`${beside}/`)).toBe(true);
+    expect(readFileSync(savedPath, "utf8")).toBe("The goal is tea.\n");
+    expect(statSync(savedPath).mode & 0o777).toBe(0o600);
   });
 
   it("refuses with the texts that hosts know", async () => {
