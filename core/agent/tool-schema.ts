@@ -2,6 +2,7 @@
 import type { OutputUnit } from "@cfworker/json-schema";
 import { z } from "zod";
 import { errorMessage } from "../kernel/errors.ts";
+import { issueMessage } from "../kernel/validation.ts";
 import type { ToolSchema } from "./provider.ts";
 import type { ToolDefinition } from "./tool.ts";
 
@@ -51,7 +52,7 @@ async function checkZod(schema: z.ZodType, value: unknown): Promise<Checked> {
   if (!result.success) {
     return {
       ok: false,
-      issues: result.error.issues.map((issue) => ({ path: issue.path.map(String).join("."), message: issue.message })),
+      issues: result.error.issues.map((issue) => ({ path: issue.path.map(String).join("."), message: issueMessage(issue) })),
     };
   }
   return isRecord(result.data)

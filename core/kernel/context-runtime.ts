@@ -11,6 +11,7 @@ import type { Registry } from "./registry.ts";
 import type { Scope } from "./scope.ts";
 import type { ServiceContainer } from "./service-container.ts";
 import type { Token } from "./services.ts";
+import { describeIssues } from "./validation.ts";
 
 /** What contexts need of the kernel. */
 export interface ContextHost {
@@ -184,9 +185,7 @@ function createUi(host: ContextHost, ctx: Context): Ui {
     }
     const parsed = method.params.safeParse(params);
     if (!parsed.success) {
-      return Promise.reject(
-        new Error(`Invalid parameters for UI method "${name}": ${parsed.error.issues.map((issue) => issue.message).join("; ")}`),
-      );
+      return Promise.reject(new Error(`Invalid parameters for UI method "${name}": ${describeIssues(parsed.error)}`));
     }
     const shown = parsed.data as Record<string, unknown>;
     const gate = method.essential === true ? undefined : host.uiGate(ctx);

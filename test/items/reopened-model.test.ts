@@ -48,6 +48,16 @@ describe("a session that is opened again", () => {
     expect(await modelOf(third)).toMatchObject({ provider: "offline", id: "echo" });
   });
 
+  it("says nothing at the start of a new one whose model has no credential yet: the prompt does", async () => {
+    const daemon = use.start({ model: "anthropic/claude-haiku-4-5", env: { ANTHROPIC_API_KEY: "" } });
+    await wait(daemon, (frame) => frame.type === "available_commands_update");
+    await ask(daemon, "get_state");
+    expect(noticesOf(daemon)).toEqual([]);
+    daemon.send({ id: "p", type: "prompt", message: "hello" });
+    const failure = await wait(daemon, (frame) => frame["id"] === "p" && frame["success"] === false);
+    expect(failure["error"]).toContain("No API key found for anthropic");
+  });
+
   it("goes on with the model and level that the command line names", async () => {
     const first = use.start();
     const file = stored(first, "offline", "echo");
