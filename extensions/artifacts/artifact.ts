@@ -16,7 +16,9 @@ export default defineUriScheme({
     if (dir === undefined || name === undefined) {
       const known = names.flatMap((each) => /^(\d+)\..*\.log$/.exec(each)?.[1] ?? []).sort((a, b) => Number(a) - Number(b));
       const list = known.length === 0 ? "there are none so far" : `there are: ${known.slice(-20).join(", ")}`;
-      throw new ToolError(`No artifact has the number ${id} in this conversation; ${list}`);
+      throw new ToolError(
+        `No artifact has the number ${id} in this conversation (the oldest are removed when all take more than artifacts.maxBytes); ${list}`,
+      );
     }
     const file = join(dir, name);
     const { size } = await stat(file);

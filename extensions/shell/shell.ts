@@ -7,25 +7,37 @@ import {
   type Context,
   Credentials,
   defineService,
+  defineSetting,
   Launch,
   Shell,
   type ShellResult,
   type ShellRun,
   ToolError,
+  z,
 } from "mortise/extension";
 import { shellEnvironment } from "./_env.ts";
 import { discard, Launcher, type LaunchRequest, type Prepared } from "./_launch.ts";
 import { Lifeline } from "./_lifeline.ts";
 import { groupExists, killTree } from "./_processes.ts";
+import { Retention } from "./_retention.ts";
 import { type Running, start } from "./_run.ts";
 
-export default defineService(Shell, {
+const ArtifactsMaxBytes = defineSetting({
+  name: "artifacts.maxBytes",
+  schema: z.number().int().min(0),
+  default: 1024 * 1024 * 1024,
+  summary: "Bytes that the full outputs of one conversation may take before the oldest are removed; 0 keeps all",
+});
+
+const service = defineService(Shell, {
   create(ctx) {
     const shell = new BashShell(ctx);
     ctx.scope.own(() => shell.close(), "shell");
     return shell;
   },
 });
+
+export default [service, ArtifactsMaxBytes] as const;
 
 class BashShell implements Shell {
   readonly #ctx: Context;
@@ -34,6 +46,7 @@ class BashShell implements Shell {
     this.#ctx.sendRaw({ type: "notice", level: "warning", message, source: "shell" });
   });
   readonly #lifeline = new Lifeline(this.#prefix);
+  readonly #retention = new Retention();
   readonly #running = new Set<Running>();
   readonly #directories = new Map<string, { base: string; current: string }>();
   #leftovers = false;
@@ -57,13 +70,17 @@ class BashShell implements Shell {
       discard(prepared);
       return notRun(request.cwd);
     }
-    const running = start(run, {
-      launcher: this.#launcher,
-      prepared,
-      request,
-      cwdFile: run.session === undefined ? undefined : this.#temporary(),
-      onLeftover: () => this.#adopt(prepared),
-    });
+    const artifact = this.#artifactOf(run);
+    const running = start(
+      { ...run, artifactPath: artifact.create },
+      {
+        launcher: this.#launcher,
+        prepared,
+        request,
+        cwdFile: run.session === undefined ? undefined : this.#temporary(),
+        onLeftover: () => this.#adopt(prepared),
+      },
+    );
     this.#running.add(running);
     this.#lifeline.hold(running.group);
     try {
@@ -71,7 +88,10 @@ class BashShell implements Shell {
       if (run.session !== undefined) this.#directories.set(run.session, { base: run.cwd, current: result.workingDir });
       return result;
     } finally {
-      const forget = () => this.#forget(running);
+      const forget = () => {
+        this.#forget(running);
+        artifact.complete();
+      };
       running.over.then(forget, forget);
       const next = { ...request, cwd: run.session === undefined ? request.cwd : this.#directory(run, request.cwd) };
       setImmediate(() => this.#launcher.prepare(next));
@@ -92,6 +112,22 @@ class BashShell implements Shell {
     await this.killAll();
     this.#lifeline.close();
     if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** The file for a long output, and what to do when it is complete. */
+  #artifactOf({ artifactPath }: ShellRun): { create: (() => string) | undefined; complete(): void } {
+    let file: string | undefined;
+    const create = (path: () => string) => {
+      file = path();
+      this.#retention.opened(file);
+      return file;
+    };
+    return {
+      create: artifactPath && (() => create(artifactPath)),
+      complete: () => {
+        if (file !== undefined) void this.#retention.closed(file, this.#ctx.setting(ArtifactsMaxBytes));
+      },
+    };
   }
 
   #forget(running: Running): void {

@@ -9,7 +9,7 @@ import { Artifacts } from "../../core/session/artifacts.ts";
 import fileLocks from "../../extensions/files/file-locks.ts";
 import { RpcRuns } from "../../extensions/shell/_rpc-runs.ts";
 import rpcRuns from "../../extensions/shell/rpc-runs.ts";
-import shellService from "../../extensions/shell/shell.ts";
+import shellUnit from "../../extensions/shell/shell.ts";
 
 export interface Bench {
   readonly cwd: string;
@@ -75,6 +75,7 @@ export function bench(options: BenchOptions = {}): Bench {
     tryUse: (token: { name: string }) => services.get(token.name),
   };
   const ctx = context as unknown as ToolContext;
+  const [shellService] = shellUnit;
   const shell = shellService.create(ctx);
   services.set(Shell.name, shell);
   services.set(FileLocks.name, fileLocks.create(ctx));

@@ -1,5 +1,5 @@
 // agent-semantics 12.55: what is named as the full output is the full output.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { patience, useRigs } from "../builtin-tools/_built.ts";
 import { ask, eventually } from "./_support.ts";
@@ -57,3 +57,23 @@ it("artifact:// reads it back, with lines and selectors, for this conversation o
   await ask(rig.daemon, "new_session");
   expect(await rig.call("read", { path: `artifact://${id}` })).toMatchObject({ isError: true });
 });
+
+it(
+  "the oldest outputs go when all together take more than artifacts.maxBytes, and the model is told (item 55)",
+  patience,
+  async () => {
+    const rig = await open({ files: { "config.yml": "artifacts:\n  maxBytes: 400000\n" } });
+    const ids: string[] = [];
+  const paths: string[] = [];
+    for (let round = 0; round < 4; round++) {
+      const { details } = await rig.call("bash", { command: "head -c 150000 /dev/zero | tr '\\0' x" });
+      ids.push(String(details["artifactId"]));
+    paths.push(String(details["fullOutputPath"]));
+    }
+    await ask(rig.daemon, "bash", { command: "head -c 150000 /dev/zero | tr '\\0' y" });
+    await eventually("the oldest are gone", () => paths.slice(0, 3).every((path) => !existsSync(path)));
+    const gone = await rig.call("read", { path: `artifact://${ids[0]}` });
+    expect(gone).toMatchObject({ isError: true, text: expect.stringContaining("the oldest are removed") });
+    expect(await rig.call("read", { path: `artifact://${ids[3]}` })).toMatchObject({ isError: false });
+  },
+);
