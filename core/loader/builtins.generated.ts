@@ -166,24 +166,25 @@ import m161 from "../../extensions/thinking/get-available-thinking-levels.ts";
 import m162 from "../../extensions/thinking/set-thinking-level.ts";
 import m163 from "../../extensions/thinking/thinking-level-changed.ts";
 import m164 from "../../extensions/todos/eager.ts";
-import m165 from "../../extensions/todos/reminder.ts";
-import m166 from "../../extensions/todos/set-todos.ts";
-import m167 from "../../extensions/todos/todo-auto-clear.ts";
-import m168 from "../../extensions/todos/todo-phases.ts";
-import m169 from "../../extensions/todos/todo-reminder.ts";
-import m170 from "../../extensions/todos/todos.ts";
-import m171 from "../../extensions/trust/guardian.ts";
-import m172 from "../../extensions/ui/cancel.ts";
-import m173 from "../../extensions/ui/confirm.ts";
-import m174 from "../../extensions/ui/editor.ts";
-import m175 from "../../extensions/ui/input.ts";
-import m176 from "../../extensions/ui/notify.ts";
-import m177 from "../../extensions/ui/open-url.ts";
-import m178 from "../../extensions/ui/select.ts";
-import m179 from "../../extensions/ui/set-editor-text.ts";
-import m180 from "../../extensions/ui/set-status.ts";
-import m181 from "../../extensions/ui/set-title.ts";
-import m182 from "../../extensions/ui/set-widget.ts";
+import m165 from "../../extensions/todos/nudge.ts";
+import m166 from "../../extensions/todos/reminder.ts";
+import m167 from "../../extensions/todos/set-todos.ts";
+import m168 from "../../extensions/todos/todo-auto-clear.ts";
+import m169 from "../../extensions/todos/todo-phases.ts";
+import m170 from "../../extensions/todos/todo-reminder.ts";
+import m171 from "../../extensions/todos/todos.ts";
+import m172 from "../../extensions/trust/guardian.ts";
+import m173 from "../../extensions/ui/cancel.ts";
+import m174 from "../../extensions/ui/confirm.ts";
+import m175 from "../../extensions/ui/editor.ts";
+import m176 from "../../extensions/ui/input.ts";
+import m177 from "../../extensions/ui/notify.ts";
+import m178 from "../../extensions/ui/open-url.ts";
+import m179 from "../../extensions/ui/select.ts";
+import m180 from "../../extensions/ui/set-editor-text.ts";
+import m181 from "../../extensions/ui/set-status.ts";
+import m182 from "../../extensions/ui/set-title.ts";
+import m183 from "../../extensions/ui/set-widget.ts";
 
 /** Every built-in unit; `sources` are relative to the repository. */
 export const builtins: readonly BuiltinUnit[] = [
@@ -219,9 +220,9 @@ export const builtins: readonly BuiltinUnit[] = [
   { id: "builtin:subagents", name: "subagents", sources: "extensions/subagents", definitions: () => [m147, m148, m149, m150, m151, m152, m153, m154, m155, m156, m157, m158] },
   { id: "builtin:templates", name: "templates", sources: "extensions/templates", definitions: () => [m159] },
   { id: "builtin:thinking", name: "thinking", sources: "extensions/thinking", definitions: () => [m160, m161, m162, m163] },
-  { id: "builtin:todos", name: "todos", sources: "extensions/todos", definitions: () => [m164, m165, m166, m167, m168, m169, m170] },
-  { id: "builtin:trust", name: "trust", sources: "extensions/trust", definitions: () => [m171] },
-  { id: "builtin:ui", name: "ui", sources: "extensions/ui", definitions: () => [m172, m173, m174, m175, m176, m177, m178, m179, m180, m181, m182] },
+  { id: "builtin:todos", name: "todos", sources: "extensions/todos", definitions: () => [m164, m165, m166, m167, m168, m169, m170, m171] },
+  { id: "builtin:trust", name: "trust", sources: "extensions/trust", definitions: () => [m172] },
+  { id: "builtin:ui", name: "ui", sources: "extensions/ui", definitions: () => [m173, m174, m175, m176, m177, m178, m179, m180, m181, m182, m183] },
   { id: "builtin:tool/ask", name: "ask", sources: "builtin-tools/ask.ts", definitions: () => [m0] },
   { id: "builtin:tool/bash", name: "bash", sources: "builtin-tools/bash.ts", definitions: () => [m1] },
   { id: "builtin:tool/edit", name: "edit", sources: "builtin-tools/edit.ts", definitions: () => [m2] },

@@ -11,9 +11,9 @@ import {
   TodoEnabled,
   TodoReminders,
   TodoRemindersMax,
-  Todos,
   z,
 } from "mortise/extension";
+import { openTodos } from "./_open.ts";
 import todoReminder from "./todo-reminder.ts";
 
 const Reminded = defineSlot({
@@ -49,14 +49,6 @@ export default [
       .catch((error: unknown) => ctx.log.debug("A todo reminder was not delivered", { error: String(error) }));
   }),
 ];
-
-function openTodos(conversation: ConversationHandle) {
-  const tasks = conversation
-    .slot(Todos)
-    .get()
-    .flatMap((phase) => phase.tasks);
-  return tasks.filter((task) => task.status === "pending" || task.status === "in_progress");
-}
 
 /** The answer ends in a question to the user, or in something that is no ordinary stop. */
 function asksUser(conversation: ConversationHandle): boolean {

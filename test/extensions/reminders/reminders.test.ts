@@ -83,3 +83,44 @@ it("finished todos stay in the plan: the reserved frame todo_auto_clear is known
     await daemon.stop();
   }
 });
+
+describe("a plan that is forgotten over the work", () => {
+  const change: Script = () => calls({ id: `w${ids++}`, name: "write", args: { path: "notes.txt", content: String(ids) } });
+  const nudges = (frames: readonly Frame[]) =>
+    frames.flatMap((frame, at) => {
+      const message = frame.type === "message_end" ? (frame["message"] as { customType?: string; display?: boolean }) : undefined;
+      if (message?.customType !== "todo-nudge") return [];
+      expect(message.display).toBe(false);
+      // Results of calls before it.
+      return [frames.slice(0, at).filter(({ type }) => type === "tool_execution_end").length];
+    });
+  const times = (count: number, script: Script) => Array.from({ length: count }, () => script);
+
+  it("is pointed to after 12 calls that changed something, twice per prompt, in a message that the model sees", async () => {
+    const { d, provider } = await start([...times(40, change), says("All right?")]);
+    expect(nudges(await d.prompt("Go"))).toEqual([12, 24]);
+    expect(JSON.stringify(provider.requests[12]?.messages.at(-1))).toContain("12 times since you last touched your plan");
+    expect(provider.refused).toEqual([]);
+    expect(await d.ask("get_state")).toMatchObject({ queuedMessageCount: 0 });
+    provider.push(...times(13, change), says("All right?"));
+    expect(nudges(await d.prompt("Again"))).toEqual([12]);
+  });
+
+  it("is not, while it is kept up to date, nothing is changed, it is done, or todo.reminders is off", async () => {
+    const update: Script = () => calls({ id: `w${ids++}`, name: "todo", args: { op: "start", task: "Test it" } });
+    const { d, provider } = await start([
+      ...times(11, change),
+      update,
+      ...times(11, change),
+      ...times(20, work),
+      says("All right?"),
+    ]);
+    expect(nudges(await d.prompt("Go"))).toEqual([]);
+    await d.ask("set_todos", { phases: [] });
+    provider.push(...times(13, change), says("All right?"));
+    expect(nudges(await d.prompt("Again"))).toEqual([]);
+    await d.stop();
+    const off = await start([...times(13, change), says("All right?")], "todo:\n  reminders: false\n");
+    expect(nudges(await off.d.prompt("Go"))).toEqual([]);
+  });
+});
