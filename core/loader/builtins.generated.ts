@@ -124,67 +124,68 @@ import m119 from "../../extensions/shell/rpc-runs.ts";
 import m120 from "../../extensions/shell/shell.ts";
 import m121 from "../../extensions/skills/skill.ts";
 import m122 from "../../extensions/skills/skills.ts";
-import m123 from "../../extensions/slash/available-commands-update.ts";
-import m124 from "../../extensions/slash/branch.ts";
-import m125 from "../../extensions/slash/command-output.ts";
-import m126 from "../../extensions/slash/config-update.ts";
-import m127 from "../../extensions/slash/context.ts";
-import m128 from "../../extensions/slash/extensions.ts";
-import m129 from "../../extensions/slash/get-available-commands.ts";
-import m130 from "../../extensions/slash/help.ts";
-import m131 from "../../extensions/slash/model.ts";
-import m132 from "../../extensions/slash/queue.ts";
-import m133 from "../../extensions/slash/reload.ts";
-import m134 from "../../extensions/slash/rename.ts";
-import m135 from "../../extensions/slash/session-info-update.ts";
-import m136 from "../../extensions/slash/session.ts";
-import m137 from "../../extensions/slash/settings.ts";
-import m138 from "../../extensions/slash/skills.ts";
-import m139 from "../../extensions/slash/slash-commands.ts";
-import m140 from "../../extensions/slash/thinking.ts";
-import m141 from "../../extensions/slash/todo.ts";
-import m142 from "../../extensions/slash/tools.ts";
-import m143 from "../../extensions/slash/usage.ts";
-import m144 from "../../extensions/state/conversation-fields.ts";
-import m145 from "../../extensions/state/get-state.ts";
-import m146 from "../../extensions/state/set-event-filter.ts";
-import m147 from "../../extensions/subagents/agents.ts";
-import m148 from "../../extensions/subagents/assignment.ts";
-import m149 from "../../extensions/subagents/bundled-agents.ts";
-import m150 from "../../extensions/subagents/get-subagent-messages.ts";
-import m151 from "../../extensions/subagents/get-subagents.ts";
-import m152 from "../../extensions/subagents/service.ts";
-import m153 from "../../extensions/subagents/set-subagent-subscription.ts";
-import m154 from "../../extensions/subagents/settings.ts";
-import m155 from "../../extensions/subagents/subagent-event.ts";
-import m156 from "../../extensions/subagents/subagent-lifecycle.ts";
-import m157 from "../../extensions/subagents/subagent-progress.ts";
-import m158 from "../../extensions/subagents/yield.ts";
-import m159 from "../../extensions/templates/templates.ts";
-import m160 from "../../extensions/thinking/cycle-thinking-level.ts";
-import m161 from "../../extensions/thinking/get-available-thinking-levels.ts";
-import m162 from "../../extensions/thinking/set-thinking-level.ts";
-import m163 from "../../extensions/thinking/thinking-level-changed.ts";
-import m164 from "../../extensions/todos/eager.ts";
-import m165 from "../../extensions/todos/nudge.ts";
-import m166 from "../../extensions/todos/reminder.ts";
-import m167 from "../../extensions/todos/set-todos.ts";
-import m168 from "../../extensions/todos/todo-auto-clear.ts";
-import m169 from "../../extensions/todos/todo-phases.ts";
-import m170 from "../../extensions/todos/todo-reminder.ts";
-import m171 from "../../extensions/todos/todos.ts";
-import m172 from "../../extensions/trust/guardian.ts";
-import m173 from "../../extensions/ui/cancel.ts";
-import m174 from "../../extensions/ui/confirm.ts";
-import m175 from "../../extensions/ui/editor.ts";
-import m176 from "../../extensions/ui/input.ts";
-import m177 from "../../extensions/ui/notify.ts";
-import m178 from "../../extensions/ui/open-url.ts";
-import m179 from "../../extensions/ui/select.ts";
-import m180 from "../../extensions/ui/set-editor-text.ts";
-import m181 from "../../extensions/ui/set-status.ts";
-import m182 from "../../extensions/ui/set-title.ts";
-import m183 from "../../extensions/ui/set-widget.ts";
+import m123 from "../../extensions/slash/agents.ts";
+import m124 from "../../extensions/slash/available-commands-update.ts";
+import m125 from "../../extensions/slash/branch.ts";
+import m126 from "../../extensions/slash/command-output.ts";
+import m127 from "../../extensions/slash/config-update.ts";
+import m128 from "../../extensions/slash/context.ts";
+import m129 from "../../extensions/slash/extensions.ts";
+import m130 from "../../extensions/slash/get-available-commands.ts";
+import m131 from "../../extensions/slash/help.ts";
+import m132 from "../../extensions/slash/model.ts";
+import m133 from "../../extensions/slash/queue.ts";
+import m134 from "../../extensions/slash/reload.ts";
+import m135 from "../../extensions/slash/rename.ts";
+import m136 from "../../extensions/slash/session-info-update.ts";
+import m137 from "../../extensions/slash/session.ts";
+import m138 from "../../extensions/slash/settings.ts";
+import m139 from "../../extensions/slash/skills.ts";
+import m140 from "../../extensions/slash/slash-commands.ts";
+import m141 from "../../extensions/slash/thinking.ts";
+import m142 from "../../extensions/slash/todo.ts";
+import m143 from "../../extensions/slash/tools.ts";
+import m144 from "../../extensions/slash/usage.ts";
+import m145 from "../../extensions/state/conversation-fields.ts";
+import m146 from "../../extensions/state/get-state.ts";
+import m147 from "../../extensions/state/set-event-filter.ts";
+import m148 from "../../extensions/subagents/agents.ts";
+import m149 from "../../extensions/subagents/assignment.ts";
+import m150 from "../../extensions/subagents/bundled-agents.ts";
+import m151 from "../../extensions/subagents/get-subagent-messages.ts";
+import m152 from "../../extensions/subagents/get-subagents.ts";
+import m153 from "../../extensions/subagents/service.ts";
+import m154 from "../../extensions/subagents/set-subagent-subscription.ts";
+import m155 from "../../extensions/subagents/settings.ts";
+import m156 from "../../extensions/subagents/subagent-event.ts";
+import m157 from "../../extensions/subagents/subagent-lifecycle.ts";
+import m158 from "../../extensions/subagents/subagent-progress.ts";
+import m159 from "../../extensions/subagents/yield.ts";
+import m160 from "../../extensions/templates/templates.ts";
+import m161 from "../../extensions/thinking/cycle-thinking-level.ts";
+import m162 from "../../extensions/thinking/get-available-thinking-levels.ts";
+import m163 from "../../extensions/thinking/set-thinking-level.ts";
+import m164 from "../../extensions/thinking/thinking-level-changed.ts";
+import m165 from "../../extensions/todos/eager.ts";
+import m166 from "../../extensions/todos/nudge.ts";
+import m167 from "../../extensions/todos/reminder.ts";
+import m168 from "../../extensions/todos/set-todos.ts";
+import m169 from "../../extensions/todos/todo-auto-clear.ts";
+import m170 from "../../extensions/todos/todo-phases.ts";
+import m171 from "../../extensions/todos/todo-reminder.ts";
+import m172 from "../../extensions/todos/todos.ts";
+import m173 from "../../extensions/trust/guardian.ts";
+import m174 from "../../extensions/ui/cancel.ts";
+import m175 from "../../extensions/ui/confirm.ts";
+import m176 from "../../extensions/ui/editor.ts";
+import m177 from "../../extensions/ui/input.ts";
+import m178 from "../../extensions/ui/notify.ts";
+import m179 from "../../extensions/ui/open-url.ts";
+import m180 from "../../extensions/ui/select.ts";
+import m181 from "../../extensions/ui/set-editor-text.ts";
+import m182 from "../../extensions/ui/set-status.ts";
+import m183 from "../../extensions/ui/set-title.ts";
+import m184 from "../../extensions/ui/set-widget.ts";
 
 /** Every built-in unit; `sources` are relative to the repository. */
 export const builtins: readonly BuiltinUnit[] = [
@@ -215,14 +216,14 @@ export const builtins: readonly BuiltinUnit[] = [
   { id: "builtin:settings", name: "settings", sources: "extensions/settings", definitions: () => [m113, m114, m115] },
   { id: "builtin:shell", name: "shell", sources: "extensions/shell", definitions: () => [m116, m117, m118, m119, m120] },
   { id: "builtin:skills", name: "skills", sources: "extensions/skills", definitions: () => [m121, m122] },
-  { id: "builtin:slash", name: "slash", sources: "extensions/slash", definitions: () => [m123, m124, m125, m126, m127, m128, m129, m130, m131, m132, m133, m134, m135, m136, m137, m138, m139, m140, m141, m142, m143] },
-  { id: "builtin:state", name: "state", sources: "extensions/state", definitions: () => [m144, m145, m146] },
-  { id: "builtin:subagents", name: "subagents", sources: "extensions/subagents", definitions: () => [m147, m148, m149, m150, m151, m152, m153, m154, m155, m156, m157, m158] },
-  { id: "builtin:templates", name: "templates", sources: "extensions/templates", definitions: () => [m159] },
-  { id: "builtin:thinking", name: "thinking", sources: "extensions/thinking", definitions: () => [m160, m161, m162, m163] },
-  { id: "builtin:todos", name: "todos", sources: "extensions/todos", definitions: () => [m164, m165, m166, m167, m168, m169, m170, m171] },
-  { id: "builtin:trust", name: "trust", sources: "extensions/trust", definitions: () => [m172] },
-  { id: "builtin:ui", name: "ui", sources: "extensions/ui", definitions: () => [m173, m174, m175, m176, m177, m178, m179, m180, m181, m182, m183] },
+  { id: "builtin:slash", name: "slash", sources: "extensions/slash", definitions: () => [m123, m124, m125, m126, m127, m128, m129, m130, m131, m132, m133, m134, m135, m136, m137, m138, m139, m140, m141, m142, m143, m144] },
+  { id: "builtin:state", name: "state", sources: "extensions/state", definitions: () => [m145, m146, m147] },
+  { id: "builtin:subagents", name: "subagents", sources: "extensions/subagents", definitions: () => [m148, m149, m150, m151, m152, m153, m154, m155, m156, m157, m158, m159] },
+  { id: "builtin:templates", name: "templates", sources: "extensions/templates", definitions: () => [m160] },
+  { id: "builtin:thinking", name: "thinking", sources: "extensions/thinking", definitions: () => [m161, m162, m163, m164] },
+  { id: "builtin:todos", name: "todos", sources: "extensions/todos", definitions: () => [m165, m166, m167, m168, m169, m170, m171, m172] },
+  { id: "builtin:trust", name: "trust", sources: "extensions/trust", definitions: () => [m173] },
+  { id: "builtin:ui", name: "ui", sources: "extensions/ui", definitions: () => [m174, m175, m176, m177, m178, m179, m180, m181, m182, m183, m184] },
   { id: "builtin:tool/ask", name: "ask", sources: "builtin-tools/ask.ts", definitions: () => [m0] },
   { id: "builtin:tool/bash", name: "bash", sources: "builtin-tools/bash.ts", definitions: () => [m1] },
   { id: "builtin:tool/edit", name: "edit", sources: "builtin-tools/edit.ts", definitions: () => [m2] },

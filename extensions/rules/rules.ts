@@ -16,6 +16,7 @@ import {
   turnEnded,
   warnOnce,
 } from "mortise/extension";
+import { rulesCommand } from "./_command.ts";
 import { bucketOf, type Rule } from "./_rule.ts";
 import { sectionsOf } from "./_sections.ts";
 import { readStanding, standingFiles, withStanding } from "./_standing.ts";
@@ -26,6 +27,7 @@ import { DisabledRules, Enabled } from "./settings.ts";
 
 export default defineExtension({
   name: "rules",
+  contributes: [rulesCommand],
   async setup(scope) {
     const { ctx } = scope;
     const { home, cwd } = ctx.use(Launch);

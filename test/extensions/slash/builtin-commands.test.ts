@@ -211,7 +211,7 @@ test("/rename names the session; without a title it says how", async () => {
   ]);
   expect(await say("/rename")).toEqual(["Usage: /rename <title>", done]);
   expect((await say("/session"))[0]).toMatch(/^Name +My\s+parser$/m);
-  expect(await say("/session delete")).toEqual(["Usage: /session [info]", done]);
+  expect(await say("/session remove")).toEqual(["Usage: /session [info|delete]", done]);
 });
 
 test("/tools lists what is offered and chooses", async () => {
@@ -228,9 +228,9 @@ test("/tools lists what is offered and chooses", async () => {
 
 test("/context, /usage and /skills give numbers also for an empty session", async () => {
   const { say } = await start({ "home/skills/pdf/SKILL.md": "---\ndescription: For PDF\nhide: true\n---\nx" });
-  expect((await say("/context"))[0]).toMatch(/^Tokens +unknown: no model is selected\nMessages +none\n/);
+  expect((await say("/context"))[0]).toMatch(/^In use +unknown: no model is selected\n[\s\S]*\nMessages +none$/m);
   await say("/model small");
-  expect((await say("/context"))[0]).toMatch(/^Tokens +\d+ of 1,000 \(\d+\.\d %\)\n/);
+  expect((await say("/context"))[0]).toMatch(/^In use +\d+ of 1,000 tokens \(\d+\.\d %\), \d[\d,]* free$/m);
   expect((await say("/usage"))[0]).toMatch(/^Cost +\$0\.00$/m);
   expect((await say("/skills"))[0]).toBe("pdf  For PDF (user, not told to the model)");
 });

@@ -1,5 +1,7 @@
 // The matrix of agent-semantics §4 over every slash command that is registered: one answer, agentInvoked and prompt_result as the
 // seeds say, output before the answer, no run of a local command; idle and while a run is going.
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { type StartOptions, startDaemon, type TestDaemon } from "../../../core/testing.ts";
 import type { Frame } from "../../../protocol/frame.ts";
@@ -223,4 +225,82 @@ it("/branch lists the messages, newest first, and goes on before one of them", a
   expect((await daemon.ask("get_state"))["sessionFile"]).not.toBe(before);
   expect(JSON.stringify(await daemon.ask("get_messages"))).not.toContain("Second question");
   expect(await daemon.slash("/branch zzz")).toContain("Usage: /branch");
+});
+
+describe("/session delete", () => {
+  it("removes the file and what belongs to it, and goes on in a new session", async () => {
+    const { daemon } = await start([says("One")]);
+    expect(await daemon.slash("/session delete")).toContain("There is nothing to delete");
+    await daemon.prompt("First question");
+    const { sessionFile, sessionId } = await daemon.ask("get_state");
+    const file = String(sessionFile);
+    const sidecar = file.replace(/\.jsonl$/, "");
+    mkdirSync(sidecar);
+    writeFileSync(join(sidecar, "1.bash.log"), "output");
+    expect(await daemon.slash("/session delete")).toBe(`Deleted ${file}. This is a new session`);
+    expect([file, `${file}.lock`, sidecar].filter((path) => existsSync(path))).toEqual([]);
+    const state = await daemon.ask("get_state");
+    expect(state["sessionId"]).not.toBe(sessionId);
+    expect(state["messageCount"]).toBe(0);
+    await daemon.prompt("Second question");
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it("is refused while a run is going", async () => {
+    const { daemon } = await streaming();
+    const { sessionFile } = await daemon.ask("get_state");
+    expect(await daemon.slash("/session delete")).toContain("Cannot delete the session while a run is going: abort it first");
+    expect(existsSync(String(sessionFile))).toBe(true);
+  });
+
+  it("leaves it where it is when an extension keeps the session", async () => {
+    const keeper = `import { defineHook, sessionBeforeSwitch } from "mortise/extension";
+export default defineHook(sessionBeforeSwitch, () => ({ cancel: true }));\n`;
+    const { daemon } = await start([says("One")], { files: { "extensions/keeper.ts": keeper } });
+    await daemon.prompt("First question");
+    const { sessionFile } = await daemon.ask("get_state");
+    expect(await daemon.slash("/session delete")).toContain("The session was not deleted: it was not left");
+    expect(existsSync(String(sessionFile))).toBe(true);
+  });
+});
+
+it("/context tells the parts", async () => {
+  const { daemon } = await start([says("One")]);
+  await daemon.prompt("x".repeat(4000));
+  const text = await daemon.slash("/context");
+  expect(text).toMatch(/^Model +scripted\/scripted$/m);
+  expect(text).toMatch(/^System prompt +about [\d,]+ tokens, \d+ blocks$/m);
+  expect(text).toMatch(/^Tools +about [\d,]+ tokens, \d+ tools$/m);
+  expect(text).toMatch(/^Messages: user +about 1,000 tokens, 1 message$/m);
+  expect(text).toMatch(/^Messages: assistant +about 1 tokens, 1 message$/m);
+});
+
+it("/agents lists the kinds of subagents and explains one; /rules says what each is for", async () => {
+  const files = {
+    "agents/form.md":
+      "---\nname: form\ndescription: Fills a form\ntools: read\nmodel: scripted/scripted\noutput: {type: object}\nblocking: false\n---\nFill it",
+    "rules/tabs.md": "---\nalwaysApply: true\n---\nUse tabs.",
+    "rules/no-any.md": "---\ncondition: ': any'\n---\nNo any.",
+    "rules/sql.md": "---\ndescription: Before SQL\n---\nNo joins.",
+    "rules/plain.md": "Plain.",
+    "config.yml": "ttsr: {disabledRules: [no-any]}\n",
+  };
+  const { daemon } = await start([], { files });
+  const agents = await daemon.slash("/agents");
+  expect(agents).toMatch(/^form +Fills a form \(user\)$/m);
+  expect(agents).toMatch(/^explore +Finds out .* \(bundled\)$/m);
+  const form = await daemon.slash("/agents form");
+  expect(form).toMatch(/^From +user: .*agents\/form\.md$/m);
+  expect(form).toMatch(/^Tools +read$/m);
+  expect(form).toMatch(/^Answers +as data/m);
+  expect(form).toMatch(/^Waited for +no/m);
+  expect(await daemon.slash("/agents zzz")).toBe('No agent is called "zzz". There are: form, task, explore, review');
+  expect((await daemon.slash("/rules")).split("\n")).toEqual([
+    "no-any  off by ttsr.disabledRules (user)",
+    "plain   unused: its head says no use (user)",
+    "sql     read when it is needed (user)",
+    "tabs    always in the system prompt (user)",
+  ]);
+  expect(await daemon.slash("/rules sql")).toMatch(/rules\/sql\.md\nNo joins\.$/);
+  expect(await daemon.slash("/rules zzz")).toContain('No rule is called "zzz"');
 });
