@@ -91,7 +91,9 @@ function nameOf(unit: { readonly path: string }): string {
 }
 
 function stateOf(unit: LoadedUnit): UnitInfo["state"] {
-  if (unit.state === "failed" || unit.state === "disabled" || unit.state === "quarantined") return unit.state;
+  if (unit.state === "failed" || unit.state === "disabled" || unit.state === "waiting" || unit.state === "quarantined") {
+    return unit.state;
+  }
   if (unit.generation > 0) return "active";
   return unit.held ? "untrusted" : "loading";
 }

@@ -71,6 +71,7 @@ export class Activator {
       if (unit.active !== undefined) unit.active.scope.state = "draining";
       unit.active = generation;
       unit.state = "active";
+      unit.waitsFor = [];
       unit.error = undefined;
       unit.timings = generation.timings;
       return generation.goLive();
@@ -95,7 +96,7 @@ export class Activator {
   }
 
   /** Takes units out in one swap; running calls finish. */
-  withdraw(units: readonly Unit[], state: "disabled" | "disposed"): void {
+  withdraw(units: readonly Unit[], state: "disabled" | "disposed" | "waiting"): void {
     this.#withdraw(units, state, []);
   }
 
@@ -109,7 +110,7 @@ export class Activator {
     this.#blockers.set(unit, scope);
   }
 
-  #withdraw(units: readonly Unit[], state: "disabled" | "disposed" | "quarantined", add: Entry[]): void {
+  #withdraw(units: readonly Unit[], state: "disabled" | "disposed" | "waiting" | "quarantined", add: Entry[]): void {
     const remove = units.flatMap((unit) => [...this.#entriesOf(unit), ...this.#unblock(unit)]);
     const retired = units.map((unit) => unit.active);
     for (const unit of units) {

@@ -100,11 +100,11 @@ export class Generation {
     return [...this.#contents.contributes, ...this.#setup.staged()];
   }
 
-  /** Names of services whose change of owner re-activates this unit. */
+  /** Names of services of others without which this unit is not live, and whose change of owner re-activates it. */
   get requires(): string[] {
-    return this.definitions.flatMap((definition) =>
-      definition.kind === "service" ? (definition.requires ?? []).map((token) => token.name) : [],
-    );
+    const services = this.definitions.filter((definition) => definition.kind === "service");
+    const own = new Set(services.map(({ name }) => name));
+    return services.flatMap(({ requires = [] }) => requires.map(({ name }) => name)).filter((name) => !own.has(name));
   }
 
   /** Takes the default exports of an already imported built-in. @throws {ExtensionError} */

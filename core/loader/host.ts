@@ -52,6 +52,7 @@ export type UnitState =
   | "draining"
   | "disposed"
   | "failed"
+  | "waiting"
   | "disabled"
   | "quarantined";
 
@@ -91,7 +92,7 @@ export interface UnitInfo {
 /** What one load of one unit came to. */
 export interface ReloadReport {
   readonly id: string;
-  readonly outcome: "loaded" | "unchanged" | "failed" | "removed" | "skipped";
+  readonly outcome: "loaded" | "unchanged" | "failed" | "removed" | "skipped" | "waiting";
   readonly generation: number;
   readonly error?: unknown;
   readonly timings?: LoadTimings | undefined;

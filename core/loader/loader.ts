@@ -13,7 +13,7 @@ import { StartBatch } from "./start-batch.ts";
 import { Transformer } from "./transform.ts";
 import { Unit } from "./unit.ts";
 import { unitInfo } from "./unit-info.ts";
-import { UnitLoads } from "./unit-load.ts";
+import { UnitLoads, waitingFor } from "./unit-load.ts";
 import { inOrder, UnitOrder } from "./unit-order.ts";
 import { UnitWatch } from "./unit-watch.ts";
 
@@ -80,6 +80,7 @@ export class Loader {
       if (unit.source !== undefined) void this.#loads.request(unit, "start", batch.turn());
     }
     await Promise.all([...pending, batch.run()]);
+    await this.#reactivated();
     this.watching = this.#followSoon();
   }
 
@@ -305,14 +306,36 @@ export class Loader {
 
   // ── Services ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Units that require a service are activated again when its owner changes. */
+  /** Units that require a service are activated again when its owner changes, and wait while nobody provides it. */
   #onRegistryChange(diff: RegistryDiff): void {
     if (!diff.touches("service")) return;
+    const has = (name: string) => this.#host.registry.get("service", name) !== undefined;
+    const orphans: Unit[] = [];
     for (const unit of [...this.#units.values()]) {
-      if (unit.active === undefined || this.#activator.isCommitting(unit)) continue;
-      const changed = unit.active.requires.find((name) => diff.touches("service", name));
-      if (changed === undefined || this.#host.registry.get("service", changed) === undefined) continue;
-      if (this.#mayReactivate(unit, changed)) void this.#loads.request(unit, "service");
+      const active = this.#activator.isCommitting(unit) ? undefined : unit.active;
+      const missing = active === undefined ? [] : this.#loads.missing(active);
+      const changed = active?.requires.find((name) => diff.touches("service", name));
+      if (missing.length > 0) {
+        unit.waitsFor = missing;
+        unit.error = waitingFor(unit, missing);
+        orphans.push(unit);
+      } else if (unit.waitsFor.length > 0) {
+        if (unit.waitsFor.every(has)) this.#reactivate(unit, unit.waitsFor.join(", "));
+      } else if (changed !== undefined) this.#reactivate(unit, changed);
+    }
+    if (orphans.length > 0) this.#activator.withdraw(orphans, "waiting");
+  }
+
+  #reactivate(unit: Unit, services: string): void {
+    if (unit.wanted && this.#mayReactivate(unit, services)) void this.#loads.request(unit, "service");
+  }
+
+  /** What waited for a service of the first swap is live when the start is over. */
+  async #reactivated(): Promise<void> {
+    for (;;) {
+      const running = [...this.#units.values()].flatMap((unit) => (unit.waitsFor.length > 0 ? (unit.running ?? []) : []));
+      if (running.length === 0) return;
+      await Promise.all(running);
     }
   }
 

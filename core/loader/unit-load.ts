@@ -16,7 +16,7 @@ import { VirtualModules } from "./virtual-modules.ts";
 export type Cause = "start" | "watch" | "request" | "service";
 
 type Attempt =
-  | { outcome: "loaded" | "skipped" | "torn" | "held" }
+  | { outcome: "loaded" | "waiting" | "skipped" | "torn" | "held" }
   | { outcome: "failed"; error: unknown; phase: "load" | "setup" | "validate" };
 
 /** A following write within this time makes a failure unfinished business (DESIGN §5 "Watching"). */
@@ -153,8 +153,12 @@ export class UnitLoads {
       await turn?.ready();
       if (!unit.wanted) return await dropped(generation, "skipped");
       if (mayRetry && isTorn(generation)) return await dropped(generation, "torn");
+      const early = await this.#postponed(unit, generation);
+      if (early !== undefined) return early;
       if (unit.active === undefined && unit.state !== "quarantined") unit.state = "staging";
       await generation.setUp(unit.active?.inheritance);
+      const late = await this.#postponed(unit, generation);
+      if (late !== undefined) return late;
       unit.remember(generation, "loaded");
       this.#followLate(unit, generation);
       if (turn === undefined) this.#parts.activator.commit([{ unit, generation }]);
@@ -174,6 +178,29 @@ export class UnitLoads {
     } finally {
       turn?.done();
     }
+  }
+
+  /** Services a generation requires and nobody provides. */
+  missing(generation: Generation): string[] {
+    const { registry } = this.#parts.host;
+    return generation.requires.filter((name) => registry.get("service", name) === undefined);
+  }
+
+  /** Without what it requires it is not set up: a first version waits for it, a later one leaves the active one in place. */
+  async #postponed(unit: Unit, generation: Generation): Promise<Attempt | undefined> {
+    const missing = this.missing(generation);
+    if (missing.length === 0) return undefined;
+    const error = waitingFor(unit, missing);
+    if (unit.active !== undefined) this.#failed(unit, generation, error);
+    else {
+      unit.remember(generation, "loaded");
+      unit.error = error;
+      unit.timings = generation.timings;
+      if (unit.state !== "quarantined") unit.state = "waiting";
+      await generation.discard();
+    }
+    unit.waitsFor = missing;
+    return unit.active === undefined ? { outcome: "waiting" } : { outcome: "failed", error, phase: "setup" };
   }
 
   /** What a unit reads while it runs is followed from then on, as what it read at its load. */
@@ -218,10 +245,17 @@ export class UnitLoads {
   #failed(unit: Unit, generation: Generation, error: unknown): void {
     unit.remember(generation, "failed");
     unit.error = error;
+    unit.waitsFor = [];
     if (unit.active === undefined && unit.state !== "quarantined" && unit.enabled) unit.state = "failed";
     unit.timings = generation.timings;
     void generation.discard();
   }
+}
+
+/** Why a unit is out of service while nobody provides what it requires. */
+export function waitingFor(unit: Unit, services: readonly string[]): ExtensionError {
+  const names = services.map((name) => `"${name}"`).join(", ");
+  return new ExtensionError(unit.id, "setup", `It waits for ${names}: load an extension that provides what it requires`);
 }
 
 function phaseOf(error: unknown): "load" | "setup" | "validate" {

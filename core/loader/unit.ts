@@ -40,6 +40,8 @@ export class Unit {
   forced = false;
   /** Waits because of a file it may not read (`LoaderOptions.mayRead`). */
   held = false;
+  /** Required services that nobody provides; it is loaded again when they are there. */
+  waitsFor: readonly string[] = [];
   running: Promise<ReloadReport> | undefined;
   /** Wakes of `watch` timers. */
   lastEventAt = Number.NEGATIVE_INFINITY;

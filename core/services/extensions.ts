@@ -12,8 +12,10 @@ export const UnitInfo = z
     name: z.string().describe("What people call it: the folder or file name without its ending"),
     origin: z.enum(["builtin", "package", "user", "project", "cli", "host"]),
     state: z
-      .enum(["loading", "active", "failed", "disabled", "untrusted", "quarantined"])
-      .describe("`untrusted`: code of a project that nobody said yes to; it is not read"),
+      .enum(["loading", "active", "failed", "waiting", "disabled", "untrusted", "quarantined"])
+      .describe(
+        "`untrusted`: code of a project that nobody said yes to, not read; `waiting`: nobody provides a service that it requires",
+      ),
     path: z.string().optional().describe("Where its code is; absent for bundled built-ins"),
     generation: z.number().int().describe("Number of the version that answers; 0 when none does"),
     draining: z.number().int().optional().describe("Number of an older version that still finishes its calls"),
@@ -30,7 +32,10 @@ export const UnitInfo = z
       .object({ calls: z.number().int(), p95Ms: z.number() })
       .describe("Calls of its hook handlers, and the 95th percentile of the last 128 without their dialogs, in milliseconds"),
     errors: z.number().int().describe("Failures reported since the daemon started"),
-    error: z.string().optional().describe("Of the last load that failed; the version before may still answer"),
+    error: z
+      .string()
+      .optional()
+      .describe("Of the last load that failed, or what it waits for; the version before may still answer"),
   })
   .meta({ id: "ExtensionInfo" });
 export type UnitInfo = z.infer<typeof UnitInfo>;
@@ -39,7 +44,7 @@ export type UnitInfo = z.infer<typeof UnitInfo>;
 export const ReloadReport = z
   .object({
     id: z.string(),
-    outcome: z.enum(["loaded", "unchanged", "failed", "removed"]),
+    outcome: z.enum(["loaded", "unchanged", "failed", "removed", "waiting"]),
     error: z.string().optional(),
     ms: z.number().optional().describe("Milliseconds of evaluation and set-up"),
   })

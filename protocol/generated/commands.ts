@@ -175,8 +175,8 @@ export type ExtensionInfo = {
   /** What people call it: the folder or file name without its ending */
   name: string;
   origin: "builtin" | "package" | "user" | "project" | "cli" | "host";
-  /** `untrusted`: code of a project that nobody said yes to; it is not read */
-  state: "loading" | "active" | "failed" | "disabled" | "untrusted" | "quarantined";
+  /** `untrusted`: code of a project that nobody said yes to, not read; `waiting`: nobody provides a service that it requires */
+  state: "loading" | "active" | "failed" | "waiting" | "disabled" | "untrusted" | "quarantined";
   /** Where its code is; absent for bundled built-ins */
   path?: string;
   /** Number of the version that answers; 0 when none does */
@@ -216,7 +216,7 @@ export type ExtensionInfo = {
   };
   /** Failures reported since the daemon started */
   errors: number;
-  /** Of the last load that failed; the version before may still answer */
+  /** Of the last load that failed, or what it waits for; the version before may still answer */
   error?: string;
 };
 
@@ -269,7 +269,7 @@ export type RedactedThinkingContent = {
 
 export type ReloadReport = {
   id: string;
-  outcome: "loaded" | "unchanged" | "failed" | "removed";
+  outcome: "loaded" | "unchanged" | "failed" | "removed" | "waiting";
   error?: string;
   /** Milliseconds of evaluation and set-up */
   ms?: number;

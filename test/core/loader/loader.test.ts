@@ -360,9 +360,60 @@ describe("built-ins", () => {
     await loader.reload("builtin:base");
     await loader.settled();
     expect(setups).toHaveLength(2);
-    await loader.setEnabled("builtin:base", false);
+  });
+
+  test("reload test 23: without what it requires a unit waits, its tools gone; it is back with it, in order, also at the start", async () => {
+    const unit = (name: string, more: string) =>
+      `import { createToken, defineExtension, defineService, defineTool, z } from "mortise/extension";
+       export default [${more}, defineTool({ name: "${name}", description: "", params: z.object({}), run: () => "${name}" })];`;
+    const service = (name: string, requires: string[]) =>
+      `defineService(createToken("${name}"), { requires: [${requires.map((one) => `createToken("${one}")`)}], create: () => ({}) })`;
+    // In discovery order the last comes first.
+    const folder = await folderWith({
+      "a-third.ts": unit("third", service("c", ["b"])),
+      "b-second.ts": unit("second", service("b", ["a"])),
+      "c-first.ts": unit("first", service("a", [])),
+    });
+    const id = (name: string) => join(folder, `${name}.ts`);
+    const { loader, host } = await start(folder);
+    const live = () =>
+      host.registry
+        .list("tool")
+        .map(({ name }) => name)
+        .sort()
+        .join(" ");
+    const states = () =>
+      loader
+        .units()
+        .map(({ state }) => state)
+        .join(" ");
+    expect([live(), states()]).toEqual(["first second third", "active active active"]);
+    expect(host.reports).toEqual([]);
+    const versions: string[] = [];
+    host.registry.onChange(() => versions.push(live()));
+    await loader.setEnabled(id("c-first"), false);
+    expect([live(), states()]).toEqual(["", "waiting waiting disabled"]);
+    expect(loader.units()[1]?.error).toContain('It waits for "a"');
+    // Edited while it waits: looked at, and waiting on.
+    await write(folder, { "b-second.ts": unit("second", service("b", ["a", "x"])) });
+    expect((await loader.reload(id("b-second")))[0]?.outcome).toBe("waiting");
+    await loader.setEnabled(id("c-first"), true);
     await loader.settled();
-    expect(setups).toHaveLength(2);
+    expect(live()).toBe("first");
+    await write(folder, { "b-second.ts": unit("second", service("b", ["a"])) });
+    await loader.reload(id("b-second"));
+    await loader.settled();
+    expect([live(), states()]).toEqual(["first second third", "active active active"]);
+    expect(loader.units().map(({ error }) => error)).toEqual([undefined, undefined, undefined]);
+    // A version that wants what is not there leaves the one before in place, and is tried again when it comes.
+    await write(folder, { "a-third.ts": unit("fourth", service("c", ["b", "y"])) });
+    expect((await loader.reload(id("a-third")))[0]).toMatchObject({ outcome: "failed" });
+    expect(live()).toBe("first second third");
+    await write(folder, { "d-y.ts": unit("y", service("y", [])) });
+    await loader.reload();
+    await loader.settled();
+    expect(live()).toBe("first fourth second y");
+    expect(new Set(host.reports.map(({ owner, event }) => `${event} ${owner}`))).toEqual(new Set([`setup ${id("a-third")}`]));
   });
 });
 
