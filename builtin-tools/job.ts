@@ -21,6 +21,7 @@ export default defineTool<Params>({
   promptSnippet: "Wait for, list and cancel background jobs",
   params,
   interruptible: true,
+  readOnly: ({ op }) => op !== "cancel",
   available: ({ context }) => context?.tryUse(Jobs)?.allowed(context.conversation) === true,
   async run(ctx, { op, ids, timeout }) {
     const jobs = ctx.use(Jobs);

@@ -1,11 +1,14 @@
 // Hands work to subagents. The shape of its arguments follows the setting `agent.batch`.
 import {
   AgentBatch,
+  CommandError,
   type Context,
   defineExtension,
   defineTool,
+  type JobStart,
   Jobs,
   Settings,
+  type SpawnRequest,
   Subagents,
   type ToolContext,
   type ToolResult,
@@ -85,23 +88,8 @@ async function spawn(ctx: ToolContext, call: BatchCall): Promise<ToolResult> {
   const began = Date.now();
   const { tasks } = call;
   const request = { parent: ctx.conversation, toolCallId: ctx.toolCallId, context: call.context, tasks };
-  const jobs = ctx.tryUse(Jobs);
-  if (jobs?.allowed(ctx.conversation) === true && (await mayGoOn(ctx, call))) {
-    const label = tasks.map((task) => task.name ?? task.description ?? task.task.slice(0, 40)).join(", ");
-    const job = jobs.start({
-      conversation: ctx.conversation,
-      type: "task",
-      label,
-      async run(signal) {
-        const results = await subagents.run({ ...request, signal, detached: true });
-        const { content, details, isError } = present(results, Date.now() - began);
-        const [block] = content;
-        return { text: block?.type === "text" ? block.text : "", details, failed: isError === true };
-      },
-    });
-    const text = `Started as background job ${job.id}. Its result comes by itself when it has ended.`;
-    return textResult(text, { results: [], totalDurationMs: 0, async: { state: "running", jobId: job.id, type: "task" } });
-  }
+  const detached = await detach(ctx, call, request);
+  if (detached !== undefined) return detached;
   const results = await subagents.run({
     ...request,
     signal: ctx.signal,
@@ -111,6 +99,39 @@ async function spawn(ctx: ToolContext, call: BatchCall): Promise<ToolResult> {
     },
   });
   return present(results, Date.now() - began);
+}
+
+type Request = Omit<SpawnRequest, "signal">;
+
+/** The work as a job, where that is possible and wanted; undefined where the call has to wait, at the limit of jobs as well. */
+async function detach(ctx: ToolContext, call: BatchCall, request: Request): Promise<ToolResult | undefined> {
+  const jobs = ctx.tryUse(Jobs);
+  if (jobs?.allowed(ctx.conversation) !== true || !(await mayGoOn(ctx, call))) return undefined;
+  const subagents = ctx.use(Subagents);
+  const began = Date.now();
+  const work: JobStart = {
+    conversation: ctx.conversation,
+    type: "task",
+    label: call.tasks.map((task) => task.name ?? task.description ?? task.task.slice(0, 40)).join(", "),
+    isQueued: () => {
+      const own = subagents.snapshots().filter(({ parentToolCallId }) => parentToolCallId === ctx.toolCallId);
+      return own.length > 0 && own.every(({ status }) => status === "pending");
+    },
+    async run(signal) {
+      const results = await subagents.run({ ...request, signal, detached: true });
+      const { content, details, isError } = present(results, Date.now() - began);
+      const [block] = content;
+      return { text: block?.type === "text" ? block.text : "", details, failed: isError === true };
+    },
+  };
+  try {
+    const { id } = jobs.start(work);
+    const text = `Started as background job ${id}. Its result comes by itself when it has ended.`;
+    return textResult(text, { results: [], totalDurationMs: 0, async: { state: "running", jobId: id, type: "task" } });
+  } catch (error) {
+    if (CommandError.is(error) && error.code === "busy") return undefined;
+    throw error;
+  }
 }
 
 /** True when every agent of the call says that it need not be waited for. */

@@ -26,7 +26,7 @@ function table(): string {
   const rows = collect("tool").flatMap(({ definition }) => {
     const schema = jsonSchemaOf(definition.params) as Schema;
     const entries = Object.entries(schema.properties ?? {});
-    const tool = `\`${definition.name}\`${definition.readOnly === true ? "" : " ✎"}`;
+    const tool = `\`${definition.name}\`${definition.readOnly === true ? "" : typeof definition.readOnly === "function" ? " (✎)" : " ✎"}`;
     if (entries.length === 0) return [row(tool, "", "", "")];
     return entries.map(([name, property], index) => {
       const mark = schema.required?.includes(name) === true ? "" : "?";
@@ -34,7 +34,7 @@ function table(): string {
     });
   });
   return [
-    "`?` may be left out; ✎ the tool may change something, so `tools.approvalMode` can hold it back.",
+    "`?` may be left out; ✎ the tool may change something, (✎) some of its calls do, so `tools.approvalMode` can hold it back.",
     "",
     row("tool", "parameter", "type", "meaning"),
     row("---", "---", "---", "---"),

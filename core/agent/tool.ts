@@ -42,8 +42,11 @@ export interface ToolDefinition<P = Record<string, unknown>> extends Definition<
     /** For tools that need another contribution or service. */
     context?: Context | undefined;
   }): boolean;
-  /** True when it changes nothing, on no machine: the modes of `tools.approvalMode` let it pass. */
-  readonly readOnly?: boolean | undefined;
+  /**
+   * True when it changes nothing, on no machine: the modes of `tools.approvalMode` let it pass. A tool of which only some calls are
+   * that decides by the arguments.
+   */
+  readonly readOnly?: boolean | { decide(args: P): boolean }["decide"] | undefined;
   /** One line and bullet points for the system prompt. */
   readonly promptSnippet?: string | undefined;
   readonly promptGuidelines?: readonly string[] | undefined;

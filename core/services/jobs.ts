@@ -20,6 +20,8 @@ export interface JobStart {
   readonly type: "bash" | "task";
   /** One line for people and the model. */
   readonly label: string;
+  /** True while the work waits for its turn elsewhere: such a job does not count toward `async.maxJobs`. */
+  isQueued?(): boolean;
   /** Runs detached from the call that starts it. A throw is a failure of the job. */
   run(signal: AbortSignal): Promise<JobResult>;
 }

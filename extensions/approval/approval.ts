@@ -68,7 +68,8 @@ export default [ApprovedHere, gate];
 function modeSays(mode: Mode, value: ToolCallValue, call: ToolCall, ctx: Context): "pass" | "block" | undefined {
   const { subject } = call;
   const web = call.tool === "web_search" || (subject.kind === "url" && /^https?:/i.test(subject.url));
-  const reads = ctx.registry.get("tool", call.tool)?.definition.readOnly === true;
+  const { readOnly } = ctx.registry.get("tool", call.tool)?.definition ?? {};
+  const reads = typeof readOnly === "function" ? readOnly(value.args) : readOnly === true;
   if (mode === "plan") return !reads ? "block" : web ? undefined : "pass";
   // The call that started a subagent was approved (agent-semantics §3.5 "approval mode bypass").
   if (mode === "yolo" || value.conversation.isSubagent) return "pass";

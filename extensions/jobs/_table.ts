@@ -52,7 +52,7 @@ export class JobTable implements Jobs {
     }
     this.#prune();
     const limit = this.#ctx.setting(AsyncMaxJobs);
-    const running = [...this.#jobs.values()].filter((job) => job.status === "running").length;
+    const running = [...this.#jobs.values()].filter((job) => job.status === "running" && job.start.isQueued?.() !== true).length;
     if (running >= limit) {
       throw new CommandError(
         `${running} jobs are running, the limit is ${limit} (async.maxJobs): wait for one or cancel one`,

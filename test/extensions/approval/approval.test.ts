@@ -75,6 +75,13 @@ describe("Modes", () => {
         text: `Tool call denied: in plan mode only reading is possible, and ${name} is more than that`,
       });
     }
+    // A tool that only sometimes changes something decides by its arguments.
+    expect(await call("job", { op: "list" })).toMatchObject({ isError: false, text: "No background jobs" });
+    expect(await call("job", { op: "wait" })).toMatchObject({ isError: false });
+    expect(await call("job", { op: "cancel", ids: ["job-1"] })).toMatchObject({
+      isError: true,
+      text: "Tool call denied: in plan mode only reading is possible, and job is more than that",
+    });
     expect(asked).toEqual([]);
     const { systemPrompt } = await d.ask("get_state");
     expect(JSON.stringify(systemPrompt)).toContain("Plan mode");
