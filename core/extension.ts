@@ -159,7 +159,11 @@ export {
 } from "./services/compaction.ts";
 export {
   type ContentFolder,
+  type ContentFolderDefinition,
   contentFolders,
+  contributedFolders,
+  defineContentFolder,
+  type Following,
   type FollowOptions,
   followFolders,
   listFolder,

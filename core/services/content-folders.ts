@@ -1,14 +1,49 @@
-// Folders in which the user and the project keep files that are contributions: rules/, skills/, prompts/, commands/, agents/.
+// Folders in which the user and the project keep files that are contributions: rules/, skills/, prompts/, commands/, agents/;
+// and those that extensions bring along.
 import { type Dirent, existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { join } from "node:path";
-import type { Logger } from "../kernel/context.ts";
+import { isAbsolute, join } from "node:path";
+import { z } from "zod";
+import type { Context, Logger } from "../kernel/context.ts";
+import { type Definition, define } from "../kernel/definition.ts";
 import { errorMessage } from "../kernel/errors.ts";
 import { watchPaths } from "./watch.ts";
 
 export interface ContentFolder {
   readonly path: string;
   readonly origin: "user" | "project";
+}
+
+const Contribution = z.object({
+  name: z.string().min(1),
+  content: z.enum(["skills", "prompts"]),
+  path: z.string().refine(isAbsolute, { error: "Expected an absolute path" }),
+});
+
+/** Skills or prompt files that an extension brings along. */
+export interface ContentFolderDefinition extends Definition<"content folder"> {
+  readonly content: "skills" | "prompts";
+  /** Absolute. Skills: a folder of skills, the folder of one, or its SKILL.md. Prompts: a folder of `.md` files, or one of them. */
+  readonly path: string;
+}
+
+/** Brings skills or prompt files along; those of the project and of the user come first. @throws {Error} for a path that is not absolute. */
+export function defineContentFolder(folder: Omit<ContentFolderDefinition, "kind">): ContentFolderDefinition {
+  const parsed = Contribution.safeParse(folder);
+  if (!parsed.success) throw new Error(`A content folder does not fit: ${z.prettifyError(parsed.error)}`);
+  return define({ kind: "content folder", ...parsed.data });
+}
+
+declare module "../kernel/definition.ts" {
+  interface Kinds {
+    "content folder": ContentFolderDefinition;
+  }
+}
+
+/** Paths of what extensions bring along of a content now. */
+export function contributedFolders({ registry }: Context, content: ContentFolderDefinition["content"]): string[] {
+  const definitions = registry.list("content folder").map(({ definition }) => definition);
+  return definitions.flatMap((each) => (each.content === content ? [each.path] : []));
 }
 
 /** The folders of a name. The project's comes first: it wins what both have. */
@@ -58,8 +93,17 @@ export interface FollowOptions {
   onError(error: unknown): void;
 }
 
-/** Scans now and after every change. `first` settles with the first scan; nothing runs after `close`. */
-export function followFolders({ paths, scan, onError }: FollowOptions): { readonly first: Promise<void>; close(): void } {
+export interface Following {
+  /** Settles with the first scan. */
+  readonly first: Promise<void>;
+  /** Scans once more, for another reason than a change on disk. */
+  rescan(): void;
+  /** Nothing runs after it. */
+  close(): void;
+}
+
+/** Scans now and after every change. */
+export function followFolders({ paths, scan, onError }: FollowOptions): Following {
   let closed = false;
   let watched = paths();
   const rescan = async () => {
@@ -71,14 +115,16 @@ export function followFolders({ paths, scan, onError }: FollowOptions): { readon
     watch.update(wanted);
   };
   let scanning = Promise.resolve();
-  // Watched from before the first scan on, so that no change falls between the two.
-  const watch = watchPaths(watched, () => {
+  const rescanLater = () => {
     scanning = scanning.then(rescan).catch(onError);
-  });
+  };
+  // Watched from before the first scan on, so that no change falls between the two.
+  const watch = watchPaths(watched, () => rescanLater());
   const first = rescan();
   scanning = first.catch(() => {});
   return {
     first,
+    rescan: rescanLater,
     close() {
       closed = true;
       watch.close();

@@ -9,7 +9,7 @@ export interface Skill {
   readonly file: string;
   /** Its folder; relative paths in the instructions start here. */
   readonly directory: string;
-  readonly origin: "user" | "project";
+  readonly origin: "user" | "project" | "extension";
   /** Not told to the model; people can still ask for it. */
   readonly hidden: boolean;
 }

@@ -27,7 +27,14 @@ export class FrameObservers {
     this.#runtime = runtime;
   }
 
+  /** An event that is no frame of ours does not occur here: the handler is kept, and this is said once. */
   on(event: string, handler: Handler): () => void {
+    this.#runtime.whenLive(() => {
+      const frame = FRAME_BEHIND[event] ?? event;
+      if (this.#runtime.scope.ctx.registry.get("event", frame) === undefined) {
+        this.#runtime.warnOnce(event, `The event ${event} does not occur here`);
+      }
+    });
     this.#handlers.set(event, [...(this.#handlers.get(event) ?? []), handler]);
     this.#remove ??= this.#runtime.scope.add(
       defineHook(frameEmitted, ({ frame, conversation }, ctx) => this.#told(frame, conversation, ctx), attachedOnly),
@@ -82,6 +89,11 @@ const FOLLOWERS: Readonly<Record<string, readonly string[]>> = {
   model_changed: ["model_changed", "model_select"],
   thinking_level_changed: ["thinking_level_changed", "thinking_level_select"],
 };
+
+/** Event → the frame it stands for, where the names differ. */
+const FRAME_BEHIND: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(FOLLOWERS).flatMap(([frame, events]) => events.map((event) => [event, frame])),
+);
 
 function renamed(name: string, event: Event, before: Selection | undefined): Event {
   if (name === "agent_settled") return { type: name };

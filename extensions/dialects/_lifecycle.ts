@@ -1,22 +1,17 @@
-// Handlers of one generation: subscription, and the two events that belong to the generation itself: session_start when it
-// went live, session_shutdown when it retires.
+// Handlers of one generation: subscription, and the events that belong to the generation itself: session_start and
+// resources_discover when it went live, session_shutdown when it retires.
 import { defineHook, sessionBranched, sessionSwitched } from "mortise/extension";
 import { beforeCompactHook, compactedHook } from "./_compaction-events.ts";
 import { createContext } from "./_context.ts";
 import { HOOKS, previous } from "./_events.ts";
 import { FrameObservers } from "./_frame-observers.ts";
+import { discoverResources, keepResources } from "./_resources.ts";
 import type { Handler, Runtime } from "./_runtime.ts";
 import { beforeTreeHook, treeHook } from "./_tree-events.ts";
 import { userBashOverride } from "./_user-bash.ts";
 
-/** Events that nothing here brings about. Handlers are kept and said once to be without effect. */
-const NEVER: ReadonlySet<string> = new Set([
-  "project_trust",
-  "resources_discover",
-  "session.compacting",
-  "tool_approval_requested",
-  "tool_approval_resolved",
-]);
+/** Events of the generation itself, which no other extension hears. */
+const OWN: ReadonlySet<string> = new Set(["session_start", "session_shutdown", "resources_discover"]);
 
 export class Lifecycle {
   readonly #runtime: Runtime;
@@ -45,7 +40,7 @@ export class Lifecycle {
 
   #subscribe(event: string, handler: Handler): () => void {
     const { scope } = this.#runtime;
-    if (event === "session_start" || event === "session_shutdown") return this.#subscribeOwn(event, handler);
+    if (OWN.has(event)) return this.#subscribeOwn(event, handler);
     if (event === "user_bash") return scope.add(userBashOverride(this.#runtime, handler));
     if (event === "session_before_compact") return scope.add(beforeCompactHook(this.#runtime, handler));
     if (event === "session_before_tree") return scope.add(beforeTreeHook(this.#runtime, handler));
@@ -53,7 +48,6 @@ export class Lifecycle {
     if (event === "session_compact") return scope.add(compactedHook(this.#runtime, handler));
     const hooks = Object.hasOwn(HOOKS, event) ? HOOKS[event] : undefined;
     if (hooks !== undefined) return scope.add(...hooks(this.#runtime, handler));
-    if (NEVER.has(event)) this.#runtime.warnOnce(event, `The event ${event} does not occur here`);
     return this.#frames.on(event, handler);
   }
 
@@ -71,12 +65,19 @@ export class Lifecycle {
   /** Hooks the generation into the loader. */
   install(): void {
     const { scope } = this.#runtime;
+    if (this.#own.has("resources_discover")) keepResources(this.#runtime);
     scope.onRetire?.((reason) => this.#tell("session_shutdown", { reason: reason === "reload" ? "reload" : "quit" }));
     scope.onLive?.((reason) => {
       this.#runtime.setLive();
       this.#frames.remember(scope.ctx.conversation);
-      return this.#tell("session_start", { reason });
+      return this.#goneLive(reason);
     });
+  }
+
+  async #goneLive(reason: string): Promise<void> {
+    await this.#tell("session_start", { reason });
+    const handlers = this.#own.get("resources_discover") ?? [];
+    if (handlers.length > 0) await discoverResources(this.#runtime, handlers, reason === "reload" ? "reload" : "startup");
   }
 
   /** pi: a new, resumed or forked session starts again. Extensions that listen for switches themselves are told only there. */

@@ -1,8 +1,12 @@
 // Finds skills: folders with a SKILL.md.
-import type { Dirent } from "node:fs";
+import { type Dirent, existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { type ContentFolder, errorMessage, listFolder, parseFrontmatter, type Skill } from "mortise/extension";
+import { basename, dirname, join } from "node:path";
+import { errorMessage, listFolder, parseFrontmatter, type Skill } from "mortise/extension";
+
+export interface SkillFolder extends Pick<Skill, "origin"> {
+  readonly path: string;
+}
 
 export interface Found {
   /** Sorted by name. */
@@ -11,16 +15,18 @@ export interface Found {
   readonly watch: readonly string[];
 }
 
+const SKILL_FILE = "SKILL.md";
+
 /** What a prompt's name may look like: it is typed after `/skill:` and stands in `skill://`. */
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N}._-]*$/u;
 
 /** The first folder wins a name. What cannot be used is told through `warn`. */
-export async function scanSkills(folders: readonly ContentFolder[], warn: (message: string) => void): Promise<Found> {
+export async function scanSkills(folders: readonly SkillFolder[], warn: (message: string) => void): Promise<Found> {
   const skills = new Map<string, Skill>();
   const watch: string[] = [];
   for (const { path, origin } of folders) {
     watch.push(path);
-    for (const directory of await listFolder(path, mayBeFolder, warn)) {
+    for (const directory of await foldersAt(path, warn)) {
       watch.push(directory);
       const skill = await readSkill(directory, origin, warn);
       if (skill !== undefined && !skills.has(skill.name)) skills.set(skill.name, skill);
@@ -34,7 +40,7 @@ async function readSkill(
   origin: Skill["origin"],
   warn: (message: string) => void,
 ): Promise<Skill | undefined> {
-  const file = join(directory, "SKILL.md");
+  const file = join(directory, SKILL_FILE);
   let text: string;
   try {
     text = await readFile(file, "utf8");
@@ -56,6 +62,13 @@ async function readSkill(
   }
   const hidden = data["hide"] === true || data["disable-model-invocation"] === true;
   return { name, description, file, directory, origin, hidden };
+}
+
+/** The folders of skills a path stands for: itself when it is one, or names its SKILL.md; else those in it. */
+async function foldersAt(path: string, warn: (message: string) => void): Promise<string[]> {
+  if (basename(path) === SKILL_FILE) return [dirname(path)];
+  if (existsSync(join(path, SKILL_FILE))) return [path];
+  return listFolder(path, mayBeFolder, warn);
 }
 
 function mayBeFolder(entry: Dirent): boolean {

@@ -1,18 +1,19 @@
 // The skills of the daemon as they stand on disk.
-import type { ContentFolder, Skill } from "mortise/extension";
-import { scanSkills } from "./_scan.ts";
+import type { Skill } from "mortise/extension";
+import { type SkillFolder, scanSkills } from "./_scan.ts";
 
 export class SkillStore {
-  readonly #folders: readonly ContentFolder[];
+  readonly #folders: () => readonly SkillFolder[];
   readonly #warn: (message: string) => void;
   #skills: readonly Skill[] = [];
   #listing = "[]";
   #watched: readonly string[];
 
-  constructor(folders: readonly ContentFolder[], warn: (message: string) => void) {
+  /** @param folders asked at each scan. */
+  constructor(folders: () => readonly SkillFolder[], warn: (message: string) => void) {
     this.#folders = folders;
     this.#warn = warn;
-    this.#watched = folders.map(({ path }) => path);
+    this.#watched = folders().map(({ path }) => path);
   }
 
   /** Folders whose changes matter as of the last scan. */
@@ -30,7 +31,7 @@ export class SkillStore {
 
   /** Reads the folders; true when a name, description or place changed. */
   async scan(): Promise<boolean> {
-    const { skills, watch } = await scanSkills(this.#folders, this.#warn);
+    const { skills, watch } = await scanSkills(this.#folders(), this.#warn);
     this.#watched = watch;
     const listing = JSON.stringify(skills);
     if (listing === this.#listing) return false;

@@ -1,6 +1,7 @@
 // Skills of the user and of the project: told to the model by name, read on demand, run by people with `/skill:name`.
 import {
   contentFolders,
+  contributedFolders,
   defineExtension,
   defineService,
   errorMessage,
@@ -21,7 +22,9 @@ export default defineExtension({
   async setup(scope) {
     const { ctx } = scope;
     const warn = warnOnce(ctx.log);
-    const store = new SkillStore(contentFolders(ctx.use(Launch), "skills"), warn);
+    const own = contentFolders(ctx.use(Launch), "skills");
+    const contributed = () => contributedFolders(ctx, "skills").map((path) => ({ path, origin: "extension" as const }));
+    const store = new SkillStore(() => [...own, ...contributed()], warn);
     const contribute = () => {
       const enabled = ctx.setting(Enabled) && ctx.setting(SkillCommands);
       scope.replace("skills", enabled ? store.list().map(toSlashCommand) : []);
@@ -34,6 +37,10 @@ export default defineExtension({
       onError: (error) => warn(`Cannot read skills: ${errorMessage(error)}`),
     });
     scope.own(() => following.close(), "skill folders");
+    const stopFollowing = ctx.registry.onChange((diff) => {
+      if (diff.touches("content folder")) following.rescan();
+    });
+    scope.own(stopFollowing, "skills of extensions");
     const none: readonly Skill[] = [];
     scope.add(
       defineService(Skills, {

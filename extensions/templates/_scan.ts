@@ -21,7 +21,8 @@ const MAX_CHARS = 1_000_000;
 export async function scanTemplates(folders: readonly string[], warn: (message: string) => void): Promise<Template[]> {
   const found = new Map<string, Template>();
   for (const folder of folders) {
-    for (const file of await listFolder(folder, isTemplate, warn)) {
+    // A path may name one file.
+    for (const file of folder.endsWith(".md") ? [folder] : await listFolder(folder, isTemplate, warn)) {
       const name = basename(file, ".md");
       if (found.has(name)) continue;
       if (/[\s/]/.test(name)) {

@@ -3,6 +3,7 @@
 import {
   CommandError,
   contentFolders,
+  contributedFolders,
   defineExtension,
   defineSlashCommand,
   errorMessage,
@@ -18,11 +19,12 @@ export default defineExtension({
   name: "templates",
   async setup(scope) {
     const launch = scope.ctx.use(Launch);
-    const folders = ["commands", "prompts"].flatMap((name) => contentFolders(launch, name)).map(({ path }) => path);
+    const own = ["commands", "prompts"].flatMap((name) => contentFolders(launch, name)).map(({ path }) => path);
+    const folders = () => [...own, ...contributedFolders(scope.ctx, "prompts")];
     const warn = warnOnce(scope.ctx.log);
     let contributed = "";
     const scan = async () => {
-      const templates = await scanTemplates(folders, warn);
+      const templates = await scanTemplates(folders(), warn);
       // An edit of the text alone changes no contribution: the file is read when the command runs.
       const text = JSON.stringify(templates);
       if (text === contributed || scope.signal.aborted) return;
@@ -30,11 +32,15 @@ export default defineExtension({
       scope.replace("templates", templates.map(toSlashCommand));
     };
     const following = followFolders({
-      paths: () => folders,
+      paths: folders,
       scan,
       onError: (error) => warn(`Cannot read prompt files: ${errorMessage(error)}`),
     });
     scope.own(() => following.close(), "prompt folders");
+    const stopFollowing = scope.ctx.registry.onChange((diff) => {
+      if (diff.touches("content folder")) following.rescan();
+    });
+    scope.own(stopFollowing, "prompts of extensions");
     await following.first;
   },
 });
