@@ -50,6 +50,10 @@ async function prompt(message: string, cut = false): Promise<void> {
   await daemon.next("agent_end", { after, ...LIMIT });
 }
 
+test("there are at least forty of them", () => {
+  expect(new Set(TRICKS.map(({ name }) => name)).size).toBeGreaterThanOrEqual(40);
+});
+
 test.each(TRICKS.map((trick, index) => ({ ...trick, index })))("$name", { timeout: 60_000 }, async (trick) => {
   const after = daemon.frames.length;
   const path = daemon.write(`extensions/trick-${trick.index}.ts`, trick.code);

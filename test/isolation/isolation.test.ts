@@ -41,6 +41,7 @@ const everything = `${imports}
         if (what === "messages") return String(ctx.conversation.messages);
         if (what === "hang") return new Promise((_, reject) => ctx.signal.addEventListener("abort", () => reject(new Error("stopped"))));
         if (what === "loop") for (;;);
+        if (what === "abort" || what === "segv") { execSync("kill -" + what.toUpperCase().replace("ABORT", "ABRT") + " " + process.pid); return "?"; }
         if (what === "exit") { execSync("kill -9 " + process.pid); return "?"; }
         if (what === "memory") { const all = []; for (;;) all.push(new Array(100_000).fill({})); }
         if (what === "throw") { setTimeout(() => { throw new Error("thrown late"); }, 1); return "later"; }
@@ -150,11 +151,34 @@ describe("an isolated extension", () => {
     const d = await start(everything, { config: "isolate: [is*]\nisolation: { memoryMb: 128 }\n" });
     expect(await call(d, "exit")).toMatchObject({ isError: true, text: expect.stringContaining("ended by SIGKILL") });
     expect((await call(d, "n")).text).toBe("7");
+    // What a native addon that crashes does.
+    expect(await call(d, "abort")).toMatchObject({ isError: true, text: expect.stringContaining("ended by SIGABRT") });
+    expect(await call(d, "segv")).toMatchObject({ isError: true, text: expect.stringContaining("ended by SIGSEGV") });
+    expect((await call(d, "n")).text).toBe("7");
     expect(await call(d, "memory")).toMatchObject({ isError: true, text: expect.stringMatching(/memory ran out/) });
     expect((await call(d, "n")).text).toBe("7");
     await call(d, "throw");
     await d.next((frame) => frame.type === "extension_error" && frame["error"] === "thrown late");
     expect((await call(d, "n")).text).toBe("7");
+    expect(await d.end()).toBe(0);
+  });
+
+  it("an endless loop, a crash or exhausted memory while it loads is a failed load", { timeout: 90_000 }, async () => {
+    const d = await start("for (;;);", {
+      config: "isolate: ['iso*']\nisolation: { stallMs: 1000, memoryMb: 64 }\n",
+      files: {
+        "extensions/iso-crash.ts": 'import { execSync } from "node:child_process"; execSync("kill -SEGV " + process.pid);',
+        "extensions/iso-memory.ts": "const all = []; for (;;) all.push(new Array(100_000).fill({}));",
+      },
+    });
+    const failed = (name: string) =>
+      d.frames.find((frame) => frame.type === "extension_error" && String(frame["extensionPath"]).endsWith(`${name}.ts`));
+    for (const name of ["iso", "iso-crash", "iso-memory"]) {
+      if (failed(name) === undefined) await d.next(() => failed(name) !== undefined, { timeoutMs: 30_000 });
+      expect(await d.request("get_state")).toMatchObject({ success: true });
+    }
+    await run(d, "hi");
+    await expect.poll(() => childrenOf(d.child.pid ?? 0), { timeout: 15_000 }).toEqual([]);
     expect(await d.end()).toBe(0);
   });
 
