@@ -92,101 +92,102 @@ import m87 from "../../extensions/retry/abort-retry.ts";
 import m88 from "../../extensions/retry/auto-retry-end.ts";
 import m89 from "../../extensions/retry/auto-retry-start.ts";
 import m90 from "../../extensions/retry/fallback-frames.ts";
-import m91 from "../../extensions/retry/hooks.ts";
-import m92 from "../../extensions/retry/retry.ts";
-import m93 from "../../extensions/retry/set-auto-retry.ts";
-import m94 from "../../extensions/retry/settings.ts";
-import m95 from "../../extensions/retry/slot.ts";
-import m96 from "../../extensions/rules/rule.ts";
-import m97 from "../../extensions/rules/rules.ts";
-import m98 from "../../extensions/rules/settings.ts";
-import m99 from "../../extensions/rules/slots.ts";
-import m100 from "../../extensions/rules/ttsr-triggered.ts";
-import m101 from "../../extensions/sandbox/sandbox.ts";
-import m102 from "../../extensions/sessions/branch.ts";
-import m103 from "../../extensions/sessions/get-branch-messages.ts";
-import m104 from "../../extensions/sessions/get-entries.ts";
-import m105 from "../../extensions/sessions/get-last-assistant-text.ts";
-import m106 from "../../extensions/sessions/get-messages-page.ts";
-import m107 from "../../extensions/sessions/get-messages.ts";
-import m108 from "../../extensions/sessions/get-session-stats.ts";
-import m109 from "../../extensions/sessions/get-tree.ts";
-import m110 from "../../extensions/sessions/list-sessions.ts";
-import m111 from "../../extensions/sessions/new-session.ts";
-import m112 from "../../extensions/sessions/set-session-name.ts";
-import m113 from "../../extensions/sessions/switch-session.ts";
-import m114 from "../../extensions/settings/conflicts.ts";
-import m115 from "../../extensions/settings/known-settings.ts";
-import m116 from "../../extensions/settings/settings.ts";
-import m117 from "../../extensions/shell/abort-bash.ts";
-import m118 from "../../extensions/shell/abort.ts";
-import m119 from "../../extensions/shell/bash.ts";
-import m120 from "../../extensions/shell/rpc-runs.ts";
-import m121 from "../../extensions/shell/shell.ts";
-import m122 from "../../extensions/skills/skill.ts";
-import m123 from "../../extensions/skills/skills.ts";
-import m124 from "../../extensions/slash/agents.ts";
-import m125 from "../../extensions/slash/available-commands-update.ts";
-import m126 from "../../extensions/slash/branch.ts";
-import m127 from "../../extensions/slash/command-output.ts";
-import m128 from "../../extensions/slash/config-update.ts";
-import m129 from "../../extensions/slash/context.ts";
-import m130 from "../../extensions/slash/extensions.ts";
-import m131 from "../../extensions/slash/get-available-commands.ts";
-import m132 from "../../extensions/slash/help.ts";
-import m133 from "../../extensions/slash/model.ts";
-import m134 from "../../extensions/slash/queue.ts";
-import m135 from "../../extensions/slash/reload.ts";
-import m136 from "../../extensions/slash/rename.ts";
-import m137 from "../../extensions/slash/session-info-update.ts";
-import m138 from "../../extensions/slash/session.ts";
-import m139 from "../../extensions/slash/settings.ts";
-import m140 from "../../extensions/slash/skills.ts";
-import m141 from "../../extensions/slash/slash-commands.ts";
-import m142 from "../../extensions/slash/thinking.ts";
-import m143 from "../../extensions/slash/todo.ts";
-import m144 from "../../extensions/slash/tools.ts";
-import m145 from "../../extensions/slash/usage.ts";
-import m146 from "../../extensions/state/conversation-fields.ts";
-import m147 from "../../extensions/state/get-state.ts";
-import m148 from "../../extensions/state/set-event-filter.ts";
-import m149 from "../../extensions/subagents/agents.ts";
-import m150 from "../../extensions/subagents/assignment.ts";
-import m151 from "../../extensions/subagents/bundled-agents.ts";
-import m152 from "../../extensions/subagents/get-subagent-messages.ts";
-import m153 from "../../extensions/subagents/get-subagents.ts";
-import m154 from "../../extensions/subagents/service.ts";
-import m155 from "../../extensions/subagents/set-subagent-subscription.ts";
-import m156 from "../../extensions/subagents/settings.ts";
-import m157 from "../../extensions/subagents/subagent-event.ts";
-import m158 from "../../extensions/subagents/subagent-lifecycle.ts";
-import m159 from "../../extensions/subagents/subagent-progress.ts";
-import m160 from "../../extensions/subagents/yield.ts";
-import m161 from "../../extensions/templates/templates.ts";
-import m162 from "../../extensions/thinking/cycle-thinking-level.ts";
-import m163 from "../../extensions/thinking/get-available-thinking-levels.ts";
-import m164 from "../../extensions/thinking/set-thinking-level.ts";
-import m165 from "../../extensions/thinking/thinking-level-changed.ts";
-import m166 from "../../extensions/todos/eager.ts";
-import m167 from "../../extensions/todos/nudge.ts";
-import m168 from "../../extensions/todos/reminder.ts";
-import m169 from "../../extensions/todos/set-todos.ts";
-import m170 from "../../extensions/todos/todo-auto-clear.ts";
-import m171 from "../../extensions/todos/todo-phases.ts";
-import m172 from "../../extensions/todos/todo-reminder.ts";
-import m173 from "../../extensions/todos/todos.ts";
-import m174 from "../../extensions/trust/guardian.ts";
-import m175 from "../../extensions/ui/cancel.ts";
-import m176 from "../../extensions/ui/confirm.ts";
-import m177 from "../../extensions/ui/editor.ts";
-import m178 from "../../extensions/ui/input.ts";
-import m179 from "../../extensions/ui/notify.ts";
-import m180 from "../../extensions/ui/open-url.ts";
-import m181 from "../../extensions/ui/select.ts";
-import m182 from "../../extensions/ui/set-editor-text.ts";
-import m183 from "../../extensions/ui/set-status.ts";
-import m184 from "../../extensions/ui/set-title.ts";
-import m185 from "../../extensions/ui/set-widget.ts";
+import m91 from "../../extensions/retry/fallback-return.ts";
+import m92 from "../../extensions/retry/hooks.ts";
+import m93 from "../../extensions/retry/retry.ts";
+import m94 from "../../extensions/retry/set-auto-retry.ts";
+import m95 from "../../extensions/retry/settings.ts";
+import m96 from "../../extensions/retry/slot.ts";
+import m97 from "../../extensions/rules/rule.ts";
+import m98 from "../../extensions/rules/rules.ts";
+import m99 from "../../extensions/rules/settings.ts";
+import m100 from "../../extensions/rules/slots.ts";
+import m101 from "../../extensions/rules/ttsr-triggered.ts";
+import m102 from "../../extensions/sandbox/sandbox.ts";
+import m103 from "../../extensions/sessions/branch.ts";
+import m104 from "../../extensions/sessions/get-branch-messages.ts";
+import m105 from "../../extensions/sessions/get-entries.ts";
+import m106 from "../../extensions/sessions/get-last-assistant-text.ts";
+import m107 from "../../extensions/sessions/get-messages-page.ts";
+import m108 from "../../extensions/sessions/get-messages.ts";
+import m109 from "../../extensions/sessions/get-session-stats.ts";
+import m110 from "../../extensions/sessions/get-tree.ts";
+import m111 from "../../extensions/sessions/list-sessions.ts";
+import m112 from "../../extensions/sessions/new-session.ts";
+import m113 from "../../extensions/sessions/set-session-name.ts";
+import m114 from "../../extensions/sessions/switch-session.ts";
+import m115 from "../../extensions/settings/conflicts.ts";
+import m116 from "../../extensions/settings/known-settings.ts";
+import m117 from "../../extensions/settings/settings.ts";
+import m118 from "../../extensions/shell/abort-bash.ts";
+import m119 from "../../extensions/shell/abort.ts";
+import m120 from "../../extensions/shell/bash.ts";
+import m121 from "../../extensions/shell/rpc-runs.ts";
+import m122 from "../../extensions/shell/shell.ts";
+import m123 from "../../extensions/skills/skill.ts";
+import m124 from "../../extensions/skills/skills.ts";
+import m125 from "../../extensions/slash/agents.ts";
+import m126 from "../../extensions/slash/available-commands-update.ts";
+import m127 from "../../extensions/slash/branch.ts";
+import m128 from "../../extensions/slash/command-output.ts";
+import m129 from "../../extensions/slash/config-update.ts";
+import m130 from "../../extensions/slash/context.ts";
+import m131 from "../../extensions/slash/extensions.ts";
+import m132 from "../../extensions/slash/get-available-commands.ts";
+import m133 from "../../extensions/slash/help.ts";
+import m134 from "../../extensions/slash/model.ts";
+import m135 from "../../extensions/slash/queue.ts";
+import m136 from "../../extensions/slash/reload.ts";
+import m137 from "../../extensions/slash/rename.ts";
+import m138 from "../../extensions/slash/session-info-update.ts";
+import m139 from "../../extensions/slash/session.ts";
+import m140 from "../../extensions/slash/settings.ts";
+import m141 from "../../extensions/slash/skills.ts";
+import m142 from "../../extensions/slash/slash-commands.ts";
+import m143 from "../../extensions/slash/thinking.ts";
+import m144 from "../../extensions/slash/todo.ts";
+import m145 from "../../extensions/slash/tools.ts";
+import m146 from "../../extensions/slash/usage.ts";
+import m147 from "../../extensions/state/conversation-fields.ts";
+import m148 from "../../extensions/state/get-state.ts";
+import m149 from "../../extensions/state/set-event-filter.ts";
+import m150 from "../../extensions/subagents/agents.ts";
+import m151 from "../../extensions/subagents/assignment.ts";
+import m152 from "../../extensions/subagents/bundled-agents.ts";
+import m153 from "../../extensions/subagents/get-subagent-messages.ts";
+import m154 from "../../extensions/subagents/get-subagents.ts";
+import m155 from "../../extensions/subagents/service.ts";
+import m156 from "../../extensions/subagents/set-subagent-subscription.ts";
+import m157 from "../../extensions/subagents/settings.ts";
+import m158 from "../../extensions/subagents/subagent-event.ts";
+import m159 from "../../extensions/subagents/subagent-lifecycle.ts";
+import m160 from "../../extensions/subagents/subagent-progress.ts";
+import m161 from "../../extensions/subagents/yield.ts";
+import m162 from "../../extensions/templates/templates.ts";
+import m163 from "../../extensions/thinking/cycle-thinking-level.ts";
+import m164 from "../../extensions/thinking/get-available-thinking-levels.ts";
+import m165 from "../../extensions/thinking/set-thinking-level.ts";
+import m166 from "../../extensions/thinking/thinking-level-changed.ts";
+import m167 from "../../extensions/todos/eager.ts";
+import m168 from "../../extensions/todos/nudge.ts";
+import m169 from "../../extensions/todos/reminder.ts";
+import m170 from "../../extensions/todos/set-todos.ts";
+import m171 from "../../extensions/todos/todo-auto-clear.ts";
+import m172 from "../../extensions/todos/todo-phases.ts";
+import m173 from "../../extensions/todos/todo-reminder.ts";
+import m174 from "../../extensions/todos/todos.ts";
+import m175 from "../../extensions/trust/guardian.ts";
+import m176 from "../../extensions/ui/cancel.ts";
+import m177 from "../../extensions/ui/confirm.ts";
+import m178 from "../../extensions/ui/editor.ts";
+import m179 from "../../extensions/ui/input.ts";
+import m180 from "../../extensions/ui/notify.ts";
+import m181 from "../../extensions/ui/open-url.ts";
+import m182 from "../../extensions/ui/select.ts";
+import m183 from "../../extensions/ui/set-editor-text.ts";
+import m184 from "../../extensions/ui/set-status.ts";
+import m185 from "../../extensions/ui/set-title.ts";
+import m186 from "../../extensions/ui/set-widget.ts";
 
 /** Every built-in unit; `sources` are relative to the repository. */
 export const builtins: readonly BuiltinUnit[] = [
@@ -210,21 +211,21 @@ export const builtins: readonly BuiltinUnit[] = [
   { id: "builtin:protocol", name: "protocol", sources: "extensions/protocol", definitions: () => [m78] },
   { id: "builtin:providers", name: "providers", sources: "extensions/providers", definitions: () => [m79, m80, m81, m82] },
   { id: "builtin:queue-modes", name: "queue-modes", sources: "extensions/queue-modes", definitions: () => [m83, m84, m85, m86] },
-  { id: "builtin:retry", name: "retry", sources: "extensions/retry", definitions: () => [m87, m88, m89, m90, m91, m92, m93, m94, m95] },
-  { id: "builtin:rules", name: "rules", sources: "extensions/rules", definitions: () => [m96, m97, m98, m99, m100] },
-  { id: "builtin:sandbox", name: "sandbox", sources: "extensions/sandbox", definitions: () => [m101] },
-  { id: "builtin:sessions", name: "sessions", sources: "extensions/sessions", definitions: () => [m102, m103, m104, m105, m106, m107, m108, m109, m110, m111, m112, m113] },
-  { id: "builtin:settings", name: "settings", sources: "extensions/settings", definitions: () => [m114, m115, m116] },
-  { id: "builtin:shell", name: "shell", sources: "extensions/shell", definitions: () => [m117, m118, m119, m120, m121] },
-  { id: "builtin:skills", name: "skills", sources: "extensions/skills", definitions: () => [m122, m123] },
-  { id: "builtin:slash", name: "slash", sources: "extensions/slash", definitions: () => [m124, m125, m126, m127, m128, m129, m130, m131, m132, m133, m134, m135, m136, m137, m138, m139, m140, m141, m142, m143, m144, m145] },
-  { id: "builtin:state", name: "state", sources: "extensions/state", definitions: () => [m146, m147, m148] },
-  { id: "builtin:subagents", name: "subagents", sources: "extensions/subagents", definitions: () => [m149, m150, m151, m152, m153, m154, m155, m156, m157, m158, m159, m160] },
-  { id: "builtin:templates", name: "templates", sources: "extensions/templates", definitions: () => [m161] },
-  { id: "builtin:thinking", name: "thinking", sources: "extensions/thinking", definitions: () => [m162, m163, m164, m165] },
-  { id: "builtin:todos", name: "todos", sources: "extensions/todos", definitions: () => [m166, m167, m168, m169, m170, m171, m172, m173] },
-  { id: "builtin:trust", name: "trust", sources: "extensions/trust", definitions: () => [m174] },
-  { id: "builtin:ui", name: "ui", sources: "extensions/ui", definitions: () => [m175, m176, m177, m178, m179, m180, m181, m182, m183, m184, m185] },
+  { id: "builtin:retry", name: "retry", sources: "extensions/retry", definitions: () => [m87, m88, m89, m90, m91, m92, m93, m94, m95, m96] },
+  { id: "builtin:rules", name: "rules", sources: "extensions/rules", definitions: () => [m97, m98, m99, m100, m101] },
+  { id: "builtin:sandbox", name: "sandbox", sources: "extensions/sandbox", definitions: () => [m102] },
+  { id: "builtin:sessions", name: "sessions", sources: "extensions/sessions", definitions: () => [m103, m104, m105, m106, m107, m108, m109, m110, m111, m112, m113, m114] },
+  { id: "builtin:settings", name: "settings", sources: "extensions/settings", definitions: () => [m115, m116, m117] },
+  { id: "builtin:shell", name: "shell", sources: "extensions/shell", definitions: () => [m118, m119, m120, m121, m122] },
+  { id: "builtin:skills", name: "skills", sources: "extensions/skills", definitions: () => [m123, m124] },
+  { id: "builtin:slash", name: "slash", sources: "extensions/slash", definitions: () => [m125, m126, m127, m128, m129, m130, m131, m132, m133, m134, m135, m136, m137, m138, m139, m140, m141, m142, m143, m144, m145, m146] },
+  { id: "builtin:state", name: "state", sources: "extensions/state", definitions: () => [m147, m148, m149] },
+  { id: "builtin:subagents", name: "subagents", sources: "extensions/subagents", definitions: () => [m150, m151, m152, m153, m154, m155, m156, m157, m158, m159, m160, m161] },
+  { id: "builtin:templates", name: "templates", sources: "extensions/templates", definitions: () => [m162] },
+  { id: "builtin:thinking", name: "thinking", sources: "extensions/thinking", definitions: () => [m163, m164, m165, m166] },
+  { id: "builtin:todos", name: "todos", sources: "extensions/todos", definitions: () => [m167, m168, m169, m170, m171, m172, m173, m174] },
+  { id: "builtin:trust", name: "trust", sources: "extensions/trust", definitions: () => [m175] },
+  { id: "builtin:ui", name: "ui", sources: "extensions/ui", definitions: () => [m176, m177, m178, m179, m180, m181, m182, m183, m184, m185, m186] },
   { id: "builtin:tool/ask", name: "ask", sources: "builtin-tools/ask.ts", definitions: () => [m0] },
   { id: "builtin:tool/bash", name: "bash", sources: "builtin-tools/bash.ts", definitions: () => [m1] },
   { id: "builtin:tool/edit", name: "edit", sources: "builtin-tools/edit.ts", definitions: () => [m2] },

@@ -1,5 +1,5 @@
 // The retry chain of a conversation: open from the first `auto_retry_start` to its one `auto_retry_end`.
-import { type Context, defineSlot, z } from "mortise/extension";
+import { type Context, defineSlot, ThinkingLevel, z } from "mortise/extension";
 import autoRetryEnd from "./auto-retry-end.ts";
 
 export const chainSlot = defineSlot({
@@ -15,6 +15,23 @@ export const chainSlot = defineSlot({
     onFallback: z.boolean(),
   }),
   initial: () => ({ attempt: 0, origin: undefined, fallbacks: 0, onFallback: false }),
+});
+
+/** What a conversation that goes on with a fallback model comes back to. */
+export const returnSlot = defineSlot({
+  name: "retry return",
+  schema: z
+    .object({
+      provider: z.string(),
+      id: z.string(),
+      thinkingLevel: ThinkingLevel,
+      /** The fallback at work, as `provider/id`: another one chosen meanwhile is the user's will. */
+      fallback: z.string(),
+      /** Unix milliseconds from which on it may be tried again. */
+      at: z.number(),
+    })
+    .optional(),
+  initial: () => undefined,
 });
 
 /** Ends an open chain; does nothing when none is open, so that a chain ends exactly once. */

@@ -9,10 +9,10 @@ import {
   turnFailed,
 } from "mortise/extension";
 import { decide } from "./_policy.ts";
-import { chainSlot, endChain } from "./_state.ts";
+import { chainSlot, endChain, returnSlot } from "./_state.ts";
 import autoRetryStart from "./auto-retry-start.ts";
 import { applied, succeeded } from "./fallback-frames.ts";
-import { baseDelayMs, fallbackChains, maxBackoffMs, maxDelayMs, maxRetries } from "./settings.ts";
+import { baseDelayMs, fallbackChains, fallbackReturnSeconds, maxBackoffMs, maxDelayMs, maxRetries } from "./settings.ts";
 
 const retryFailed = defineHook(turnFailed, ({ conversation, error, canRetry }, outer) => {
   const ctx = outer.derive({ locals: { conversation } });
@@ -67,11 +67,23 @@ function nextFallback(ctx: Context, error: ProviderError): Fallback | undefined 
 
 function applyFallback(ctx: Context, choice: Fallback, reason: string): void {
   const { conversation } = ctx;
-  const from = conversation.selection.model;
+  const { model: from } = conversation.selection;
+  rememberOwn(ctx, choice);
   conversation.select(choice);
   conversation.slot(chainSlot).update((chain) => ({ ...chain, onFallback: true }));
   const to = `${choice.model.provider}/${choice.model.id}`;
   conversation.emit(applied, { from: from ? `${from.provider}/${from.id}` : "", to, role: "default", reason });
+}
+
+/** The model that the user chose stays the one to come back to, however many fallbacks follow each other. */
+function rememberOwn(ctx: Context, { model: fallback }: Fallback): void {
+  const seconds = ctx.setting(fallbackReturnSeconds);
+  const { model: own, thinkingLevel } = ctx.conversation.selection;
+  if (seconds === 0 || own === undefined) return;
+  const slot = ctx.conversation.slot(returnSlot);
+  const known = slot.get();
+  const first = known?.fallback === `${own.provider}/${own.id}` ? known : { provider: own.provider, id: own.id, thinkingLevel };
+  slot.set({ ...first, fallback: `${fallback.provider}/${fallback.id}`, at: Date.now() + seconds * 1000 });
 }
 
 /** The first good answer ends the chain. */

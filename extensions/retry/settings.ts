@@ -31,4 +31,11 @@ export const fallbackChains = defineSetting({
   default: {},
 });
 
-export default [maxRetries, baseDelayMs, maxBackoffMs, maxDelayMs, fallbackChains];
+export const fallbackReturnSeconds = defineSetting({
+  name: "retry.fallbackReturnSeconds",
+  summary: "Seconds after which a session that went on with a fallback model comes back to its own; 0 stays with the fallback",
+  schema: z.number().min(0).max(2_000_000),
+  default: 300,
+});
+
+export default [maxRetries, baseDelayMs, maxBackoffMs, maxDelayMs, fallbackChains, fallbackReturnSeconds];

@@ -1,3 +1,3 @@
-import { chainSlot } from "./_state.ts";
+import { chainSlot, returnSlot } from "./_state.ts";
 
-export default chainSlot;
+export default [chainSlot, returnSlot];

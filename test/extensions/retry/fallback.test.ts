@@ -48,4 +48,29 @@ describe("Fallback models", () => {
     expect(frames.some((frame) => frame.type === "retry_fallback_applied")).toBe(false);
     expect(service.requests).toHaveLength(2);
   });
+
+  const CONFIG =
+    "retry:\n  maxRetries: 0\n  fallbackReturnSeconds: 0.05\n  fallbackChains:\n    anthropic/claude-sonnet-4-6: [offline/echo]\n";
+
+  it("are left again after a while, and the host is told", async () => {
+    const { daemon, service } = await start(CONFIG);
+    await daemon.ask("set_thinking_level", { level: "low" });
+    service.script(overloaded);
+    await daemon.prompt("still there?");
+    const frame = await daemon.next((each) => each.type === "model_changed", { after: 0 });
+    expect(frame["model"]).toMatchObject({ provider: "anthropic", id: "claude-sonnet-4-6" });
+    expect(await daemon.ask("get_state")).toMatchObject({ model: { id: "claude-sonnet-4-6" }, thinkingLevel: "low" });
+    service.script({ text: "back again" });
+    await daemon.prompt("and now?");
+    expect((await daemon.ask("get_last_assistant_text"))["text"]).toBe("back again");
+  });
+
+  it("stay when the user has chosen another one meanwhile", async () => {
+    const { daemon, service } = await start(CONFIG.replace("0.05", "0.3"));
+    service.script(overloaded);
+    await daemon.prompt("still there?");
+    await daemon.ask("set_model", { provider: "offline", modelId: "script" });
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(await daemon.ask("get_state")).toMatchObject({ model: { provider: "offline", id: "script" } });
+  });
 });
