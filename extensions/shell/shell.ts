@@ -100,11 +100,14 @@ class BashShell implements Shell {
 
   async killAll(): Promise<void> {
     this.#kills++;
-    // 1 s: DESIGN §9 "End of input".
-    await Promise.all([...this.#running].map((running) => running.cancel(1000)));
-    if (!this.#leftovers) return;
+    const hasLeftovers = this.#leftovers;
     this.#leftovers = false;
-    await killTree(undefined, this.#prefix, 500);
+    // 1 s: DESIGN §9 "End of input". All at once: the end of the daemon does not wait long for it.
+    const graceMs = 1000;
+    await Promise.all([
+      ...[...this.#running].map((running) => running.cancel(graceMs)),
+      ...(hasLeftovers ? [killTree(undefined, this.#prefix, graceMs)] : []),
+    ]);
   }
 
   async close(): Promise<void> {

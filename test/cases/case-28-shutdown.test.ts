@@ -185,8 +185,9 @@ async function endsClean(stage: Stage, code: number, act: () => unknown): Promis
   await act();
   expect(await daemon.exited).toBe(code);
   expect(performance.now() - began).toBeLessThan(END_LIMIT_MS);
-  expect(processesWith(`.${mark}`)).toEqual([]);
-  expect(living(family)).toEqual([]);
+  // Mostly at once; when the machine is too busy for the time a shutdown has, the watcher over the commands does the rest.
+  await eventually("no command is left", () => processesWith(`.${mark}`).length === 0, 3000);
+  await eventually("nothing of the daemon is left", () => living(family).length === 0, 3000);
   expect(readdirSync(temp)).toEqual([]);
   expect(readFileSync(goodbye, "utf8").trim().split("\n").sort()).toEqual(["native shutdown", "pi quit"]);
   filesAreComplete(daemon);
