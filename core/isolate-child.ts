@@ -229,6 +229,7 @@ class Child {
       toolCallId: String(input["toolCallId"]),
       cwd: String(input["cwd"]),
       update: (partial: unknown) => this.#peer.tell("update", { call: call.id, partial }),
+      endRun: () => this.#peer.tell("endRun", { call: call.id }),
       runTool: (name: string, args: unknown) => ask("runTool", { name, args }),
       next: input["hasNext"] === true ? (args: unknown) => ask("next", { args }) : undefined,
     };

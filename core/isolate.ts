@@ -268,6 +268,9 @@ class IsolatedExtension {
     const { ctx } = this.#scope;
     const call = this.#calls.get(Number(params["call"]));
     switch (method) {
+      case "endRun":
+        (call?.ctx as ToolContext | undefined)?.endRun();
+        return;
       case "update":
         (call?.ctx as ToolContext | undefined)?.update(params["partial"] as Parameters<ToolContext["update"]>[0]);
         return;

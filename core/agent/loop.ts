@@ -97,12 +97,14 @@ async function turn(run: Run, incoming: readonly AgentMessage[], guard: LoopGuar
   counts.failures = 0;
   counts.overflows = 0;
   const port = batchPort(run);
-  const results = calls.length === 0 ? [] : await runToolCalls(port, calls, answer.broken);
-  await endTurn(run, answer.message, results, calls.length > 0);
+  const none = { results: [], endsRun: false };
+  const { results, endsRun } = calls.length === 0 ? none : await runToolCalls(port, calls, answer.broken);
+  await endTurn(run, answer.message, results, calls.length > 0 && !endsRun);
   if (signal.aborted)
     return calls.length > 0 ? closingTurn(run) : { kind: "end", status: "aborted", errorMessage: abortReason(signal) };
   if (calls.length > 0) {
     counts.thinkingOnly = 0;
+    if (endsRun) return queuedOrEnd(run);
     const correction = guard.check(calls);
     return {
       kind: "next",
@@ -123,7 +125,6 @@ async function interruptedTurn(run: Run, message: AssistantMessage, interruption
 
 /** After an answer without calls: the output limit, then the queues, else the end. */
 async function textTurn(run: Run, answer: ModelAnswer, counts: Counts): Promise<TurnResult> {
-  const { conversation } = run;
   if (answer.message.stopReason === "length") {
     const recovered = await recoverFromLimit(run, answer, counts);
     if (recovered !== undefined) return recovered;
@@ -131,6 +132,11 @@ async function textTurn(run: Run, answer: ModelAnswer, counts: Counts): Promise<
     counts.thinkingOnly = 0;
   }
   if (run.signal.aborted) return { kind: "end", status: "aborted", errorMessage: abortReason(run.signal) };
+  return queuedOrEnd(run);
+}
+
+/** The model has nothing more to do: what is queued goes on, else the run is complete. */
+function queuedOrEnd({ conversation }: Run): TurnResult {
   const steering = conversation.inbox.takeSteering();
   const next = steering.length > 0 ? steering : conversation.inbox.takeFollowUps();
   return next.length > 0 ? { kind: "next", messages: next } : { kind: "end", status: "completed" };

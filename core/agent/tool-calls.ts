@@ -21,12 +21,19 @@ export interface BatchPort extends ExecutionPort {
 
 const SKIPPED = "The call did not run; make it again if it is still needed.";
 
-/** Runs the calls of an answer. Resolves with their results in call order; never rejects. */
+export interface BatchResult {
+  /** In call order. */
+  readonly results: ToolResultMessage[];
+  /** Every call asked that the run end with this turn. */
+  readonly endsRun: boolean;
+}
+
+/** Runs the calls of an answer. Never rejects. */
 export async function runToolCalls(
   port: BatchPort,
   calls: readonly ToolCall[],
   broken: ReadonlyMap<string, BrokenCall>,
-): Promise<ToolResultMessage[]> {
+): Promise<BatchResult> {
   const batch = new Batch(port, calls);
   const running = new Set<Promise<void>>();
   for (const [index, call] of calls.entries()) {
@@ -48,7 +55,7 @@ export async function runToolCalls(
     if (exclusive) await work;
   }
   await Promise.all(running);
-  return batch.messages();
+  return { results: batch.messages(), endsRun: batch.endsRun };
 }
 
 /** Gives every call of a failed or aborted answer its result; none of them runs. */
@@ -73,6 +80,7 @@ class Batch {
   readonly #port: BatchPort;
   readonly #calls: readonly ToolCall[];
   readonly #results: (ToolResultMessage | undefined)[];
+  readonly #ending = new Set<number>();
   #stored = 0;
   /** Gates of one batch ask one after another, so that two dialogs never stand side by side. */
   #gateTurn: Promise<void> = Promise.resolve();
@@ -133,11 +141,16 @@ class Batch {
         },
         gatesPassed: () => passGate?.(),
         update: (partial) => throttle.add(partial, args),
+        endRun: () => void this.#ending.add(index),
       },
     );
     throttle.close();
     stopListening();
     this.#end(index, call, execution.result, execution.isError);
+  }
+
+  get endsRun(): boolean {
+    return this.#ending.size === this.#calls.length;
   }
 
   messages(): ToolResultMessage[] {

@@ -42,6 +42,8 @@ export interface ExecutionWatch {
   beforeGates?(): Promise<ToolResult | undefined>;
   gatesPassed?(): void;
   update?(partial: ToolResult): void;
+  /** The tool, or the gate that blocked it, asks that the run end with this turn. */
+  endRun?(): void;
 }
 
 export interface Execution {
@@ -138,11 +140,16 @@ class CallInProgress {
     }
     // Gates see a copy: what they do to it changes nothing.
     const decided = this.#handled.has(toolDecide.name) ? await this.#hook(toolDecide, copyOf(args)) : undefined;
-    if (decided !== undefined) return { args, result: blocked(this.#call.name, decided) };
+    if (decided !== undefined) return { args, result: this.#blocked(decided) };
     if (this.#handled.has(toolSeal.name)) args = deepFreeze(args);
     const sealed = await this.#hook(toolSeal, args);
-    if (sealed !== undefined) return { args, result: blocked(this.#call.name, sealed) };
+    if (sealed !== undefined) return { args, result: this.#blocked(sealed) };
     return { args };
+  }
+
+  #blocked(verdict: Veto): ToolResult {
+    if (verdict.endRun === true) this.#watch.endRun?.();
+    return syntheticResult(verdict.reason?.trim() || `The call of "${this.#call.name}" was blocked`, "blocked");
   }
 
   /** Gives up with the call: what a handler would have answered after that does not matter any more. */
@@ -156,8 +163,14 @@ class CallInProgress {
 
   async #execute(args: Record<string, unknown>): Promise<ToolResult> {
     const { signal } = this.#watch;
-    const running = runEntry(this.#port, this.#entry, this.#call, args, signal, (partial) => {
-      if (!this.#over) this.#watch.update?.(partial);
+    const running = runEntry(this.#port, this.#entry, this.#call, args, {
+      signal,
+      update: (partial) => {
+        if (!this.#over) this.#watch.update?.(partial);
+      },
+      endRun: () => {
+        if (!this.#over) this.#watch.endRun?.();
+      },
     });
     this.running = running;
     try {
@@ -189,14 +202,16 @@ class CallInProgress {
   }
 }
 
+/** What a running tool may do besides answering. */
+type RunningTool = Required<Pick<ExecutionWatch, "signal" | "update" | "endRun">>;
+
 /** Runs one entry of a name's stack; `next` reaches the one below it. Rejects with what the tool throws. */
 async function runEntry(
   port: ExecutionPort,
   entry: Entry<"tool">,
   call: ToolInvocation,
   args: Record<string, unknown>,
-  signal: AbortSignal,
-  update: (partial: ToolResult) => void,
+  { signal, update, endRun }: RunningTool,
 ): Promise<ToolResult> {
   const { conversation } = port;
   const base = port.ctx.derive({ scope: entry.scope, signal, locals: { conversation } });
@@ -205,11 +220,12 @@ async function runEntry(
     toolCallId: call.id,
     cwd: conversation.cwd,
     update,
+    endRun,
     runTool: async (name, nestedArgs) => {
       const id = `${call.id}.${++nested}`;
       return (await executeTool(port, { id, name, args: nestedArgs }, { signal })).result;
     },
-    next: shadowed(port, entry, call, signal, update),
+    next: shadowed(port, entry, call, { signal, update, endRun }),
   };
   const ctx = Object.assign(base, members) as ToolContext;
   const result = await runCall({ scope: entry.scope, locals: { conversation }, invocation: port.ctx.invocation }, () =>
@@ -219,13 +235,7 @@ async function runEntry(
 }
 
 /** What `entry` covers, as a function; it holds its own generation while it runs. */
-function shadowed(
-  port: ExecutionPort,
-  entry: Entry<"tool">,
-  call: ToolInvocation,
-  signal: AbortSignal,
-  update: (partial: ToolResult) => void,
-): ToolContext["next"] {
+function shadowed(port: ExecutionPort, entry: Entry<"tool">, call: ToolInvocation, running: RunningTool): ToolContext["next"] {
   const stack = port.ctx.registry.stack("tool", entry.name);
   const below = stack[stack.indexOf(entry) + 1];
   if (below === undefined || !stack.includes(entry)) return undefined;
@@ -234,7 +244,7 @@ function shadowed(
     if (!prepared.ok) throw new ToolError(prepared.text);
     const release = below.scope.lease("run");
     try {
-      return await runEntry(port, below, call, prepared.args, signal, update);
+      return await runEntry(port, below, call, prepared.args, running);
     } finally {
       release();
     }
@@ -243,10 +253,6 @@ function shadowed(
 
 export function notExecuted(signal: AbortSignal): ToolResult {
   return syntheticResult(`Tool was not executed because the run was aborted: ${abortReason(signal)}.`, "aborted");
-}
-
-function blocked(name: string, verdict: Veto): ToolResult {
-  return syntheticResult(verdict.reason?.trim() || `The call of "${name}" was blocked`, "blocked");
 }
 
 function toErrorResult(error: unknown): ToolResult {

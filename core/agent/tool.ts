@@ -14,6 +14,8 @@ export interface ToolContext extends Context {
   update(partial: ToolResult): void;
   /** Runs another tool by name on behalf of this call, hooks included. */
   runTool(name: string, args: Record<string, unknown>): Promise<ToolResult>;
+  /** Asks that the run end with this turn, without another answer of the model: done when every call of the turn asks for it. */
+  endRun(): void;
   /** The contribution this one shadows, or undefined; an override calls it to pass through. */
   readonly next: ((args: Record<string, unknown>) => Promise<ToolResult>) | undefined;
 }

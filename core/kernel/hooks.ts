@@ -25,6 +25,8 @@ export interface Veto {
   block: true;
   /** Told to the model or the host. */
   reason?: string | undefined;
+  /** Of a tool call: as `endRun` of the tool's context. */
+  endRun?: boolean | undefined;
 }
 
 export function defineHookPoint<In, Out = void>(point: {

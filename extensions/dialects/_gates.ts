@@ -50,7 +50,7 @@ export function toolCallHooks(runtime: Runtime, handler: Handler) {
 
 function toVeto(runtime: Runtime, verdict: Verdict): Veto | undefined {
   if (verdict.state === "allowed") return undefined;
-  if (verdict.state === "blocked") return { block: true, reason: verdict.reason };
+  if (verdict.state === "blocked") return { block: true, reason: verdict.reason, endRun: verdict.endRun };
   return { block: true, reason: `A tool_call handler of "${runtime.owner}" did not answer in time` };
 }
 
@@ -69,8 +69,9 @@ async function askHandler(
   try {
     const answer = await runtime.run(ctx, () => handler(event, createContext(runtime, ctx)));
     if (isObject(answer) && answer["block"] === true) {
-      const { reason } = answer;
-      return { verdict: { state: "blocked", reason: typeof reason === "string" && reason ? reason : NO_REASON }, input: {} };
+      const { reason, terminate } = answer;
+      const told = typeof reason === "string" && reason ? reason : NO_REASON;
+      return { verdict: { state: "blocked", reason: told, endRun: terminate === true }, input: {} };
     }
     const input = isObject(answer) && isObject(answer["input"]) ? answer["input"] : event["input"];
     return { verdict: { state: "allowed" }, input: isObject(input) ? input : {} };

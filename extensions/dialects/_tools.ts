@@ -69,6 +69,8 @@ async function execute(
         ? tool.execute(ctx.toolCallId, args, ctx.signal, onUpdate, toolCtx)
         : tool.execute(ctx.toolCallId, args, onUpdate, toolCtx, ctx.signal),
     );
+    // pi: no further answer of the model is wanted.
+    if (isObject(answer) && answer["terminate"] === true) ctx.endRun();
     return toToolResult(answer);
   } catch (error) {
     if (isAbort(error, ctx.signal) || ToolError.is(error)) throw error;

@@ -5,7 +5,7 @@ import { createToken, defineService } from "mortise/extension";
 export type Verdict =
   | { readonly state: "running" }
   | { readonly state: "allowed" }
-  | { readonly state: "blocked"; readonly reason: string };
+  | { readonly state: "blocked"; readonly reason: string; readonly endRun?: boolean };
 
 export interface CallVerdicts {
   /** By handler identity. */
