@@ -49,7 +49,7 @@ function messageAt(index: number): Record<string, unknown> {
 const PROBE = `import { readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { defineExtension, defineSlashCommand } from "mortise/extension";
-const cpu = () => Number(readFileSync("/proc/self/task/" + process.pid + "/schedstat", "utf8").split(" ")[0]) / 1e6;
+const cpu = () => Number(readFileSync("/proc/thread-self/schedstat", "utf8").split(" ")[0]) / 1e6;
 const delay = monitorEventLoopDelay({ resolution: 1 });
 let last = cpu();
 let longest = 0;
