@@ -1,5 +1,5 @@
 // A rule as its file says it: Markdown with a head that tells when it holds.
-import { errorMessage, parseFrontmatter, z } from "mortise/extension";
+import { type ContentFolder, errorMessage, parseFrontmatter, z } from "mortise/extension";
 import { type RuleScope, scopesOf } from "./_scope.ts";
 
 export const InterruptMode = z.enum(["always", "prose-only", "tool-only", "never"]);
@@ -29,6 +29,12 @@ export interface Rule {
   readonly risky: boolean;
 }
 
+/** A folder with rules. */
+export interface RuleFolder extends ContentFolder {
+  /** A file without a head holds always. */
+  readonly always?: boolean;
+}
+
 /** What a name may look like: it stands in `rule://`. */
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N}._-]*$/u;
 const MAX_CHARS = 50_000;
@@ -37,7 +43,7 @@ const MAX_CHARS = 50_000;
 export async function parseRule(
   file: string,
   text: string,
-  origin: Rule["origin"],
+  { origin, always = false }: RuleFolder,
   warn: (message: string) => void,
 ): Promise<Rule | undefined> {
   const { data, body, warning } = await parseFrontmatter(text);
@@ -65,7 +71,7 @@ export async function parseRule(
       path: file,
       content,
       ...(globs.length === 0 ? {} : { globs }),
-      ...(data["alwaysApply"] === true || data["alwaysApply"] === "true" ? { alwaysApply: true } : {}),
+      ...(saysAlways(data) || (always && Object.keys(data).length === 0) ? { alwaysApply: true } : {}),
       ...(description === undefined ? {} : { description }),
       ...(condition.length === 0 ? {} : { condition }),
       ...(scope.length === 0 ? {} : { scope }),
@@ -76,6 +82,11 @@ export async function parseRule(
     scopes: patterns.length === 0 ? [] : await scopesOf(scope, globs, complain),
     risky: patterns.some((pattern) => isRisky(pattern.source)),
   };
+}
+
+/** In the words of others as well: Cursor's `alwaysApply`, Windsurf's `trigger`. */
+function saysAlways(data: Record<string, unknown>): boolean {
+  return String(data["alwaysApply"]) === "true" || data["trigger"] === "always_on";
 }
 
 /** What a rule is used for. The first of condition, alwaysApply and description decides. */

@@ -1,8 +1,9 @@
 // The rules of the user and the project as they stand on disk. The project's come first and win a name.
 import type { Dirent } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { type ContentFolder, createToken, errorMessage, listFolder } from "mortise/extension";
-import { parseRule, type Rule } from "./_rule.ts";
+import { join } from "node:path";
+import { contentFolders, createToken, errorMessage, listFolder } from "mortise/extension";
+import { parseRule, type Rule, type RuleFolder } from "./_rule.ts";
 
 export interface RuleList {
   /** Sorted by name. */
@@ -11,13 +12,25 @@ export interface RuleList {
 
 export const Rules = createToken<RuleList>("rules");
 
+/**
+ * Where rules are, the first one wins a name: the project's, the user's, then what the project keeps for other programs
+ * (agent-semantics §10 "Rules").
+ */
+export function ruleFolders({ home, cwd }: { home: string; cwd: string }): RuleFolder[] {
+  const foreign = [".agents/rules", ".cursor/rules", ".windsurf/rules", ".clinerules"];
+  return [
+    ...contentFolders({ home, cwd }, "rules"),
+    ...foreign.map((name): RuleFolder => ({ path: join(cwd, name), origin: "project", always: name === ".clinerules" })),
+  ];
+}
+
 export class RuleStore implements RuleList {
-  readonly #folders: readonly ContentFolder[];
+  readonly #folders: readonly RuleFolder[];
   readonly #warn: (message: string) => void;
   #rules: readonly Rule[] = [];
   #stamp = "[]";
 
-  constructor(folders: readonly ContentFolder[], warn: (message: string) => void) {
+  constructor(folders: readonly RuleFolder[], warn: (message: string) => void) {
     this.#folders = folders;
     this.#warn = warn;
   }
@@ -29,9 +42,9 @@ export class RuleStore implements RuleList {
   /** Reads the folders; true when a rule is another one than before. */
   async scan(): Promise<boolean> {
     const rules = new Map<string, Rule>();
-    for (const { path, origin } of this.#folders) {
-      for (const file of await listFolder(path, isRuleFile, this.#warn)) {
-        const rule = await this.#read(file, origin);
+    for (const folder of this.#folders) {
+      for (const file of await listFolder(folder.path, isRuleFile, this.#warn)) {
+        const rule = await this.#read(file, folder);
         if (rule !== undefined && !rules.has(rule.payload.name)) rules.set(rule.payload.name, rule);
       }
     }
@@ -43,9 +56,9 @@ export class RuleStore implements RuleList {
     return true;
   }
 
-  async #read(file: string, origin: Rule["origin"]): Promise<Rule | undefined> {
+  async #read(file: string, folder: RuleFolder): Promise<Rule | undefined> {
     try {
-      return await parseRule(file, await readFile(file, "utf8"), origin, this.#warn);
+      return await parseRule(file, await readFile(file, "utf8"), folder, this.#warn);
     } catch (error) {
       this.#warn(`Rule "${file}" is ignored: ${errorMessage(error)}`);
       return undefined;

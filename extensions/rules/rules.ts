@@ -1,7 +1,6 @@
 // Rules: what the user or the project lays down, told to the model always, when it asks, or when it goes against them.
 import {
   answerStarting,
-  contentFolders,
   contextBuilding,
   defineExtension,
   defineHook,
@@ -21,7 +20,7 @@ import { bucketOf, type Rule } from "./_rule.ts";
 import { sectionsOf } from "./_sections.ts";
 import { readStanding, standingFiles, withStanding } from "./_standing.ts";
 import { ForeignRecords } from "./_state.ts";
-import { RuleStore, Rules } from "./_store.ts";
+import { RuleStore, Rules, ruleFolders } from "./_store.ts";
 import { StreamRules } from "./_stream.ts";
 import { DisabledRules, Enabled } from "./settings.ts";
 
@@ -32,7 +31,7 @@ export default defineExtension({
     const { ctx } = scope;
     const { home, cwd } = ctx.use(Launch);
     const warn = warnOnce(ctx.log);
-    const folders = contentFolders({ home, cwd }, "rules");
+    const folders = ruleFolders({ home, cwd });
     const files = standingFiles({ home, cwd });
     const store = new RuleStore(folders, warn);
     const contributions = new Contributions(scope, store, cwd, warn);

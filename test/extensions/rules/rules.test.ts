@@ -299,3 +299,24 @@ describe("RULES.md", () => {
     expect(JSON.stringify(provider.requests.at(-1)?.messages)).not.toContain("Old rule");
   });
 });
+
+it("rules that the project keeps for other programs are read as theirs, behind our own", async () => {
+  const { daemon, provider, warnings } = await start(
+    {
+      "cwd/.cursor/rules/style.mdc": "---\ndescription:\nglobs:\nalwaysApply: true\n---\nCursor style.",
+      "cwd/.cursor/rules/sql.mdc":
+        "---\ndescription: Before SQL\nglobs: *.sql, migrations/**\nalwaysApply: false\n---\nNo joins.",
+      "cwd/.windsurf/rules/wind.md": "---\ntrigger: always_on\n---\nWindsurf says.",
+      "cwd/.clinerules/cline.md": "Cline says.",
+      "cwd/.agents/rules/shared.md": "---\nalwaysApply: true\n---\nAgents say.",
+      "cwd/.mortise/rules/style.md": "---\nalwaysApply: true\n---\nOur style.",
+    },
+    [says("One")],
+  );
+  await daemon.prompt("Go");
+  const prompt = provider.requests[0]?.systemPrompt.join("\n") ?? "";
+  for (const text of ["Our style.", "Windsurf says.", "Cline says.", "Agents say."]) expect(prompt).toContain(text);
+  expect(prompt).not.toContain("Cursor style.");
+  expect(prompt).toContain("- rule://sql: Before SQL (for *.sql, migrations/**)");
+  expect(warnings.filter((text) => !text.includes("read line by line"))).toEqual([]);
+});
