@@ -10,8 +10,10 @@ export function imageType(head: Buffer): ImageType | undefined {
   return text.startsWith("RIFF") && text.slice(8) === "WEBP" ? "image/webp" : undefined;
 }
 
+export const PDF = "PDF document";
+
 const signatures: readonly (readonly [string, readonly number[]])[] = [
-  ["PDF document", [0x25, 0x50, 0x44, 0x46, 0x2d]],
+  [PDF, [0x25, 0x50, 0x44, 0x46, 0x2d]],
   ["ZIP archive (also Office files, jar, apk)", [0x50, 0x4b, 0x03, 0x04]],
   ["gzip archive", [0x1f, 0x8b]],
   ["bzip2 archive", [0x42, 0x5a, 0x68]],
@@ -32,7 +34,7 @@ const signatures: readonly (readonly [string, readonly number[]])[] = [
 /** A name for a binary file, or undefined when it looks like text. PDF counts as binary whatever its bytes. */
 export function binaryType(head: Buffer): string | undefined {
   const known = signatures.find(([, bytes]) => starts(head, bytes))?.[0];
-  if (known !== undefined && (known.startsWith("PDF") || hasControls(head))) return known;
+  if (known !== undefined && (known === PDF || hasControls(head))) return known;
   if (head.toString("latin1", 4, 8) === "ftyp") return "MP4 or HEIF media";
   return hasControls(head) ? "binary data" : undefined;
 }

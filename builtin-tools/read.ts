@@ -19,7 +19,7 @@ import { readablePage } from "./_page.ts";
 import { resolvePath, shownPath } from "./_path.ts";
 import { markSeen, versionOf } from "./_seen.ts";
 import { type LineRange, type Selection, splitSelector } from "./_selector.ts";
-import { binaryType, imageType, utf16 } from "./_sniff.ts";
+import { binaryType, imageType, PDF, utf16 } from "./_sniff.ts";
 import { presentRanges, presentWindow, readWindow, textWindow, visible, type Window } from "./_text.ts";
 import { directoryTree } from "./_tree.ts";
 
@@ -47,7 +47,7 @@ const read = defineTool<Params>({
   description: [
     "Read a file, directory or web page.",
     "Text comes as it is, at most 2000 lines or 50 KB; the last line then says how to go on.",
-    "Images (png, jpeg, gif, webp) are shown, notebooks become text, a directory becomes a tree, a web page becomes Markdown.",
+    "Images (png, jpeg, gif, webp) are shown, notebooks and PDFs become text, a directory becomes a tree, a web page becomes Markdown.",
   ].join("\n"),
   promptSnippet: "Read files, directories, images and web pages",
   params,
@@ -119,6 +119,7 @@ async function readFile(
   }
   const wide = utf16(start);
   const binary = wide === undefined ? binaryType(start) : undefined;
+  if (binary === PDF) return readPdf(ctx, handle, file);
   if (binary !== undefined) {
     const { size } = await handle.stat();
     throw new ToolError(`Cannot read ${shown} as text: it is ${withArticle(binary)} of ${formatBytes(size)}`);
@@ -129,6 +130,13 @@ async function readFile(
   const shownText = notebook ? notebookText(text, shown) : text;
   const notes = wide === undefined ? file.notes : [...file.notes, `Decoded from ${wide}`];
   return present(ctx, { ...file, notes }, (range) => textWindow(shownText, range));
+}
+
+async function readPdf(ctx: ToolContext, handle: FileHandle, file: Shown): Promise<ToolResult> {
+  const { MAX_PDF, pdfText } = await import("./_pdf.ts");
+  const { text, notes } = await pdfText(await readWhole(handle, file.shown, MAX_PDF), file.shown, ctx.signal);
+  const details = { contentType: "application/pdf" };
+  return present(ctx, { ...file, notes: [...file.notes, ...notes], details }, (range) => textWindow(text, range));
 }
 
 async function readVirtual(ctx: ToolContext, args: Params): Promise<ToolResult> {
@@ -159,14 +167,17 @@ async function readWeb(ctx: ToolContext, args: Params): Promise<ToolResult> {
   if (image !== undefined) {
     return { content: [{ type: "image", data: page.body.toString("base64"), mimeType: image }], details };
   }
-  const { text, notes } = await readablePage(page, selection.raw);
+  const isPdf = binaryType(page.body.subarray(0, 8192)) === PDF;
+  const { text, notes } = isPdf
+    ? await import("./_pdf.ts").then(({ pdfText }) => pdfText(page.body, url, ctx.signal))
+    : await readablePage(page, selection.raw);
   const moved = finalUrl === url ? [] : [`Redirected to ${finalUrl}`];
   return present(ctx, { selection, shown: url, notes: [...moved, ...notes], details }, (range) => textWindow(text, range));
 }
 
-async function readWhole(handle: FileHandle, shown: string): Promise<Buffer> {
+async function readWhole(handle: FileHandle, shown: string, limit = MAX_WHOLE): Promise<Buffer> {
   const { size } = await handle.stat();
-  if (size > MAX_WHOLE) throw new ToolError(`Cannot read ${shown}: ${formatBytes(size)} is more than ${formatBytes(MAX_WHOLE)}`);
+  if (size > limit) throw new ToolError(`Cannot read ${shown}: ${formatBytes(size)} is more than ${formatBytes(limit)}`);
   const bytes = Buffer.alloc(size);
   const { bytesRead } = await handle.read(bytes, 0, size, 0);
   return bytes.subarray(0, bytesRead);

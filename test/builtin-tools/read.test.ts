@@ -119,9 +119,9 @@ describe("other things", () => {
     server.close();
   });
 
-  test("binary data and PDFs are refused with kind and size", async () => {
+  test("binary data and damaged PDFs are refused with kind and size", async () => {
     put("x.pdf", `%PDF-1.7\n${"x".repeat(3000)}`);
-    expect(textOf(await call("x.pdf"))).toBe("Cannot read x.pdf as text: it is a PDF document of 2.9 KB");
+    expect(textOf(await call("x.pdf"))).toBe("Cannot read x.pdf: it is a PDF document of 2.9 KB, but damaged or without pages");
     put("x.bin", Buffer.from([0, 1, 2, 3]));
     expect(textOf(await call("x.bin"))).toContain("binary data of 4 B");
   });

@@ -36,7 +36,7 @@ it.each(["rpc", "rpc-ui"] as const)("returns when the shell exits, with %s (case
     expect(answer["notes"]).toEqual([expect.stringContaining("still running in the background")]);
   }
   // What is still running prints in the meantime; none of it belongs to these calls.
-  expect((await call("bash", { command: "sleep 0.5; echo next" })).text).toBe("next");
+  expect((await call("bash", { command: "sleep 2.2; echo next" })).text).toBe("next");
   expect(await ask(daemon, "bash", { command: "sleep 0.5; echo next" })).toMatchObject({ output: "next\n" });
   expect(processesWith(`sleep ${nap}`).length).toBeGreaterThanOrEqual(8);
   expect(await daemon.end()).toBe(0);

@@ -1,0 +1,302 @@
+// The objects of a PDF file (ISO 32000-1 §7.2–7.5). The table of places is not used: objects are found by looking through the file, so
+// that damaged files can be read as well. Strings are bytes, one character each.
+import { promisify } from "node:util";
+import { constants, inflate } from "node:zlib";
+
+const inflateBytes = promisify(inflate);
+/** One stream unpacked; a small file may claim to hold far more. */
+const MAX_STREAM = 64 * 1024 * 1024;
+const MAX_DEPTH = 64;
+/** How long the event loop is held in one go. */
+const TURN_MS = 8;
+
+/** `/Name`. */
+export class Name {
+  readonly name: string;
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+/** A word outside of objects: an operator of a content stream, `endobj`. */
+export class Word {
+  readonly word: string;
+  constructor(word: string) {
+    this.word = word;
+  }
+}
+class Reference {
+  readonly number: number;
+  constructor(number: number) {
+    this.number = number;
+  }
+}
+export type Dict = Map<string, Value>;
+export class Stream {
+  readonly dict: Dict;
+  readonly bytes: Buffer;
+  constructor(dict: Dict, bytes: Buffer) {
+    this.dict = dict;
+    this.bytes = bytes;
+  }
+}
+export type Value = null | boolean | number | string | Name | Reference | Word | Value[] | Dict | Stream;
+
+const ESCAPES: Record<string, string> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f" };
+
+/** Reads values one after another. */
+export class Lexer {
+  readonly source: string;
+  at: number;
+
+  constructor(source: string, at = 0) {
+    this.source = source;
+    this.at = at;
+  }
+
+  /** The next value or word; undefined at the end. */
+  next(depth = 0): Value | undefined {
+    this.skipBlanks();
+    const character = this.source[this.at];
+    if (character === undefined || depth > MAX_DEPTH) return undefined;
+    if (character === "/") return this.#name();
+    if (character === "(") return this.#text();
+    if (this.source.startsWith("<<", this.at)) return this.#dict(depth);
+    if (character === "<") return this.#hex();
+    if (character === "[") return this.#array(depth);
+    const number = this.#match(/[+-]*(?:\d+\.?\d*|\.\d+)/y);
+    if (number !== undefined) {
+      const reference = /^\d+$/.test(number) ? this.#match(/\s+\d+\s+R(?![\w])/y) : undefined;
+      return reference === undefined
+        ? Number.parseFloat(number.replace(/^[+-]*(?=-)|^\++/, "")) || 0
+        : new Reference(Number(number));
+    }
+    const word = this.#match(/[^\s()<>[\]{}/%]+/y);
+    if (word === undefined) this.at++;
+    return word === "true" ? true : word === "false" ? false : word === "null" ? null : new Word(word ?? character);
+  }
+
+  skipBlanks(): void {
+    this.#match(/(?:[\0\s]+|%[^\r\n]*)*/y);
+  }
+
+  #match(expression: RegExp): string | undefined {
+    expression.lastIndex = this.at;
+    const found = expression.exec(this.source)?.[0];
+    this.at += found?.length ?? 0;
+    return found;
+  }
+
+  #name(): Name {
+    const raw = this.#match(/\/[^\0\s()<>[\]{}/%]*/y) ?? "/";
+    return new Name(
+      raw.slice(1).replace(/#([0-9a-fA-F]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16))),
+    );
+  }
+
+  #text(): string {
+    let open = 0;
+    const from = this.at;
+    for (; this.at < this.source.length; this.at++) {
+      const character = this.source[this.at];
+      if (character === "\\") this.at++;
+      else if (character === "(") open++;
+      else if (character === ")" && --open === 0) break;
+    }
+    const raw = this.source.slice(from + 1, this.at++);
+    return raw.replace(/\\(?:([0-7]{1,3})|(\r\n|[\s\S]))|\r\n?/g, (_, octal?: string, character?: string) => {
+      if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8) & 255);
+      if (character === undefined) return "\n";
+      return /[\r\n]/.test(character) ? "" : (ESCAPES[character] ?? character);
+    });
+  }
+
+  #hex(): string {
+    const digits = (this.#match(/<[^>]*>?/y) ?? "").replace(/[^0-9a-fA-F]/g, "");
+    return Buffer.from(digits.length % 2 === 0 ? digits : `${digits}0`, "hex").toString("latin1");
+  }
+
+  #array(depth: number): Value[] {
+    this.at++;
+    const items: Value[] = [];
+    for (;;) {
+      const item = this.next(depth + 1);
+      if (item === undefined || (item instanceof Word && item.word === "]")) return items;
+      items.push(item);
+    }
+  }
+
+  #dict(depth: number): Dict {
+    this.at += 2;
+    const dict: Dict = new Map();
+    for (;;) {
+      const key = this.next(depth + 1);
+      if (!(key instanceof Name)) {
+        if (this.source[this.at] === ">") this.at++;
+        return dict;
+      }
+      const value = this.next(depth + 1);
+      if (value === undefined || value instanceof Word) return dict;
+      dict.set(key.name, value);
+    }
+  }
+}
+
+export class PdfFile {
+  readonly #bytes: Buffer;
+  readonly #objects = new Map<number, Value>();
+  #root: Value | undefined;
+  isEncrypted = false;
+
+  private constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  static async open(bytes: Buffer, signal: AbortSignal): Promise<PdfFile> {
+    const file = new PdfFile(bytes);
+    await file.#scan(signal);
+    if (!file.isEncrypted) await file.#unpack(signal);
+    return file;
+  }
+
+  /** The catalogue, from which the pages hang. */
+  get root(): Dict | undefined {
+    const named = this.dict(this.#root);
+    if (named !== undefined) return named;
+    return [...this.#objects.values()]
+      .map((value) => this.dict(value))
+      .find((dict) => this.name(dict?.get("Type")) === "Catalog");
+  }
+
+  /** Follows references. */
+  get(value: Value | undefined): Value | undefined {
+    let found = value;
+    for (let hops = 0; found instanceof Reference && hops < MAX_DEPTH; hops++) found = this.#objects.get(found.number);
+    return found instanceof Reference ? undefined : found;
+  }
+  dict(value: Value | undefined): Dict | undefined {
+    const found = this.get(value);
+    return found instanceof Map ? found : found instanceof Stream ? found.dict : undefined;
+  }
+  array(value: Value | undefined): Value[] {
+    const found = this.get(value);
+    return Array.isArray(found) ? found : [];
+  }
+  number(value: Value | undefined): number | undefined {
+    const found = this.get(value);
+    return typeof found === "number" ? found : undefined;
+  }
+  name(value: Value | undefined): string | undefined {
+    const found = this.get(value);
+    return found instanceof Name ? found.name : undefined;
+  }
+
+  /** The unpacked bytes of a stream; undefined for what is none, or packed in a way that text never is. */
+  async data(value: Value | undefined): Promise<string | undefined> {
+    const stream = this.get(value);
+    if (!(stream instanceof Stream)) return undefined;
+    let { bytes } = stream;
+    const filter = this.get(stream.dict.get("Filter"));
+    for (const each of Array.isArray(filter) ? filter : filter === undefined || filter === null ? [] : [filter]) {
+      const unpacked = await unpack(bytes, this.name(each) ?? "");
+      if (unpacked === undefined) return undefined;
+      bytes = unpacked;
+    }
+    return bytes.toString("latin1");
+  }
+
+  async #scan(signal: AbortSignal): Promise<void> {
+    const source = this.#bytes.toString("latin1");
+    const start = /(?<!\d)(\d{1,10})\s+\d{1,5}\s+obj\b|\btrailer\b/g;
+    const turns = new Turns(signal);
+    for (let match = start.exec(source); match !== null; match = start.exec(source)) {
+      const lexer = new Lexer(source, start.lastIndex);
+      const value = lexer.next();
+      const dict = value instanceof Map ? value : undefined;
+      if (value !== undefined && match[1] !== undefined) {
+        const stream = dict && this.#streamAfter(lexer, dict);
+        this.#objects.set(Number(match[1]), stream ?? value);
+      }
+      if (dict !== undefined && (match[1] === undefined || this.name(dict.get("Type")) === "XRef")) {
+        this.#root = dict.get("Root") ?? this.#root;
+        this.isEncrypted ||= dict.has("Encrypt");
+      }
+      start.lastIndex = Math.max(start.lastIndex, lexer.at);
+      await turns.next();
+    }
+  }
+
+  #streamAfter(lexer: Lexer, dict: Dict): Stream | undefined {
+    lexer.skipBlanks();
+    const head = /stream\r?\n?/y;
+    head.lastIndex = lexer.at;
+    const found = head.exec(lexer.source)?.[0];
+    if (found === undefined) return undefined;
+    const from = lexer.at + found.length;
+    const length = dict.get("Length");
+    let end = typeof length === "number" ? from + length : -1;
+    if (end < from || !/^\s{0,2}endstream/.test(lexer.source.slice(end, end + 12))) {
+      const mark = lexer.source.indexOf("endstream", from);
+      end = mark < 0 ? lexer.source.length : mark;
+    }
+    lexer.at = end;
+    return new Stream(dict, this.#bytes.subarray(from, end));
+  }
+
+  /** Objects that are packed together in streams. */
+  async #unpack(signal: AbortSignal): Promise<void> {
+    const turns = new Turns(signal);
+    for (const value of [...this.#objects.values()]) {
+      if (!(value instanceof Stream) || this.name(value.dict.get("Type")) !== "ObjStm") continue;
+      const text = (await this.data(value)) ?? "";
+      const first = this.number(value.dict.get("First")) ?? 0;
+      const head = text.slice(0, first).trim().split(/\s+/).map(Number);
+      for (let index = 0; index + 1 < head.length; index += 2) {
+        const [number = Number.NaN, offset = 0] = head.slice(index, index + 2);
+        const inside = new Lexer(text, first + offset).next();
+        if (inside !== undefined && !this.#objects.has(number)) this.#objects.set(number, inside);
+        await turns.next();
+      }
+    }
+  }
+}
+
+/** Lets others run in between. */
+export class Turns {
+  readonly #signal: AbortSignal;
+  #began = performance.now();
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  async next(): Promise<void> {
+    if (performance.now() - this.#began < TURN_MS) return;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    this.#signal.throwIfAborted();
+    this.#began = performance.now();
+  }
+}
+
+async function unpack(bytes: Buffer, filter: string): Promise<Buffer | undefined> {
+  if (filter === "FlateDecode" || filter === "Fl") {
+    // What is cut off or damaged at its end gives what can be had.
+    const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: MAX_STREAM };
+    return inflateBytes(bytes, options).catch(() => undefined);
+  }
+  if (filter === "ASCIIHexDecode" || filter === "AHx")
+    return Buffer.from(bytes.toString("latin1").replace(/>[\s\S]*|[^0-9a-fA-F]/g, ""), "hex");
+  return filter === "ASCII85Decode" || filter === "A85" ? ascii85(bytes.toString("latin1")) : undefined;
+}
+
+function ascii85(text: string): Buffer {
+  const digits = text.replace(/~>[\s\S]*|[^!-uz]/g, "").replaceAll("z", "!!!!!");
+  const out = Buffer.alloc(Math.ceil(digits.length / 5) * 4);
+  let length = 0;
+  for (let at = 0; at < digits.length; at += 5) {
+    const group = digits.slice(at, at + 5);
+    const value = [...group.padEnd(5, "u")].reduce((sum, digit) => sum * 85 + digit.charCodeAt(0) - 33, 0);
+    out.writeUInt32BE(value % 0x1_0000_0000, length);
+    length += group.length - 1;
+  }
+  return out.subarray(0, length);
+}
