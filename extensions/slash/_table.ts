@@ -32,7 +32,8 @@ export class SlashTable {
       aliases: [],
       wanted: definition.aliases ?? [],
     }));
-    const claimed = new Set<string>();
+    // `builtin:…` means the daemon's own, whether there is such a command or not.
+    const claimed = new Set(["builtin"]);
     for (const { definition, source } of everything) {
       if (source === "builtin") for (const name of [definition.name, ...(definition.aliases ?? [])]) claimed.add(name);
     }

@@ -1,8 +1,26 @@
-import { type Context, defineService, type SlashCommands as Service, SlashCommands, type SlashEntry } from "mortise/extension";
+import {
+  type Context,
+  defineExtension,
+  defineService,
+  type SlashCommands as Service,
+  SlashCommands,
+  type SlashEntry,
+} from "mortise/extension";
 import { SlashTable } from "./_table.ts";
 import availableCommandsUpdate from "./available-commands-update.ts";
 
-export default defineService(SlashCommands, { create: (ctx) => new Commands(ctx) });
+export default [
+  defineService(SlashCommands, { create: (ctx) => new Commands(ctx) }),
+  defineExtension({
+    name: "slash commands",
+    setup(scope) {
+      // What was sent before is forgotten with the version that sent it: a new one tells the whole list and follows it from there.
+      scope.onLive?.((reason) => {
+        if (reason === "reload") scope.ctx.use(SlashCommands).announce();
+      });
+    },
+  }),
+];
 
 class Commands implements Service {
   readonly #ctx: Context;
