@@ -78,9 +78,15 @@ export class Launcher {
    */
   async take(request: LaunchRequest): Promise<Prepared> {
     const key = keyOf(request);
+    let fostered = false;
     for (;;) {
       const fitting = [...this.#waiting].filter((waiting) => waiting.key === key);
-      const ready = fitting.find((waiting) => waiting.use() !== undefined && !waiting.over) ?? fitting[0];
+      let ready = fitting.find((waiting) => waiting.use() !== undefined && !waiting.over) ?? fitting[0];
+      if (ready === undefined && !fostered && !request.pty && !this.#closed) {
+        // The pipe of the nursery is worth the wait.
+        ready = this.#foster(request, key);
+        fostered = true;
+      }
       if (ready === undefined) break;
       // Taken out at once: two commands must not get the same.
       this.#waiting.delete(ready);
@@ -140,31 +146,35 @@ export class Launcher {
     // It opens the terminal by name.
     terminal?.spawned();
     const { socket, exit } = shell;
-    const output = terminal?.output ?? socket;
-    output.on("error", () => {});
+    terminal?.output.on("error", () => {}).pause();
     const hold = (keep: boolean) => {
       shell.hold(keep);
-      for (const stream of [socket, output]) keep ? stream.ref() : stream.unref();
+      for (const stream of [socket, terminal?.output, shell.output]) keep ? stream?.ref() : stream?.unref();
     };
     hold(false);
-    output.pause();
-    const prepared = (pid: number) => ({ pid, output, script: socket, terminal, marker, request, exit, hold });
+    const prepared = () => {
+      const output = terminal?.output ?? shell.output;
+      if (shell.pid === undefined || output === undefined) return undefined;
+      return { pid: shell.pid, output, script: socket, terminal, marker, request, exit, hold };
+    };
+    const release = () => letGo(socket, terminal?.output ?? shell.output, terminal);
     return {
       key,
       request,
       get over() {
         return shell.over || socket.destroyed;
       },
-      use: () => (shell.pid === undefined ? undefined : prepared(shell.pid)),
+      use: prepared,
       settled: async () => {
         hold(true);
-        const pid = await shell.whenReady;
-        if (pid === undefined) letGo(socket, output, terminal);
-        return pid === undefined ? undefined : prepared(pid);
+        await shell.whenReady;
+        const ready = prepared();
+        if (ready === undefined) release();
+        return ready;
       },
       discard() {
         if (shell.pid !== undefined && !shell.over) killQuietly(shell.pid);
-        letGo(socket, output, terminal);
+        release();
       },
     };
   }
@@ -271,10 +281,10 @@ function refer(handle: object, keep: boolean): void {
   if (typeof method === "function") Reflect.apply(method, handle, []);
 }
 
-function letGo(script: Writable, output: Readable, terminal: Terminal | undefined): void {
+function letGo(script: Writable, output: Readable | undefined, terminal: Terminal | undefined): void {
   script.destroy();
   terminal?.release();
-  output.destroy();
+  output?.destroy();
 }
 
 function killQuietly(pid: number): void {

@@ -1,8 +1,9 @@
 // Starts shells without forking the daemon. A fork copies the page tables of the whole process: milliseconds in which the event loop
 // stands still, more the larger the daemon has grown. A nursery is a small shell that was forked once and forks the others. Each of
-// them gets a session of its own and one of the sockets the nursery was born with, which brings the command and takes the output.
+// them gets a session of its own, one of the sockets the nursery was born with, which brings the command, and a pipe for the output:
+// a socket, which is what Node gives its children for one, cannot be opened as /dev/stdout or /dev/stderr.
 import { type ChildProcess, spawn } from "node:child_process";
-import { accessSync, constants, readFileSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readFileSync } from "node:fs";
 import { Socket } from "node:net";
 import { z } from "mortise/extension";
 import { MARKER } from "./_processes.ts";
@@ -16,6 +17,8 @@ const READY_MS = 2000;
 const CONTROL = 3;
 const FIRST = CONTROL + 1;
 const LAST = CONTROL + PLACES;
+/** Descriptor of the pipe in a shell that waits. */
+const PIPE = LAST + 1;
 /** How often it is looked whether a running shell is still there, should the one who waits for it have been killed. */
 const LOOK_MS = 1000;
 
@@ -25,8 +28,10 @@ export interface Nursling {
   readonly pid: number | undefined;
   /** The same to wait for; undefined when the shell could not be started in time. */
   readonly whenReady: Promise<number | undefined>;
-  /** Brings the command; its other direction is the output when there is no terminal. */
+  /** Brings the command. */
   readonly socket: Socket;
+  /** What the shell writes when it has no terminal; undefined until it waits for its command. */
+  readonly output: Socket | undefined;
   readonly exit: Promise<number>;
   readonly over: boolean;
   /** Keeps the process alive and watches the shell, or not. */
@@ -88,7 +93,7 @@ export class Nursery {
     const socket = this.#places[index];
     if (socket === undefined) throw new Error("The nursery is empty");
     this.#places[index] = undefined;
-    const shell = new Shell(socket, (change) => this.#hold(change));
+    const shell = new Shell(socket, terminal === undefined, (change) => this.#hold(change));
     this.#shells.set(FIRST + index, shell);
     this.#control.write(`${FIRST + index}\0${marker}\0${cwd}\0${terminal?.path ?? ""}\0`);
     // Without a further line the nursery ends; its shells do not.
@@ -127,17 +132,20 @@ export class Nursery {
 class Shell implements Nursling {
   readonly socket: Socket;
   readonly exit: Promise<number>;
+  readonly #piped: boolean;
   readonly #onHold: (change: 1 | -1) => void;
   readonly whenReady: Promise<number | undefined>;
   #resolve: (code: number) => void = () => {};
   #ready: (pid: number | undefined) => void = () => {};
   #pid: number | undefined;
+  #output: Socket | undefined;
   #deadline: NodeJS.Timeout;
   #over = false;
   #watch: NodeJS.Timeout | undefined;
 
-  constructor(socket: Socket, onHold: (change: 1 | -1) => void) {
+  constructor(socket: Socket, piped: boolean, onHold: (change: 1 | -1) => void) {
     this.socket = socket;
+    this.#piped = piped;
     this.#onHold = onHold;
     this.exit = new Promise((resolve) => {
       this.#resolve = resolve;
@@ -153,12 +161,21 @@ class Shell implements Nursling {
     return this.#pid;
   }
 
+  get output(): Socket | undefined {
+    return this.#output;
+  }
+
   get over(): boolean {
     return this.#over;
   }
 
   ready(pid: number): void {
     if (this.#over) return;
+    if (this.#piped) {
+      this.#output = openPipe(pid);
+      // Another user's process, or no /proc: whoever waits starts a shell of its own.
+      if (this.#output === undefined) return this.ended(127);
+    }
     clearTimeout(this.#deadline);
     this.#pid = pid;
     this.#ready(pid);
@@ -184,6 +201,21 @@ class Shell implements Nursling {
       if (this.#pid !== undefined && isGone(this.#pid)) this.ended(128 + 9);
     }, LOOK_MS);
     this.#watch.unref();
+  }
+}
+
+/** The reading end of the pipe that a waiting shell holds. */
+function openPipe(pid: number): Socket | undefined {
+  let fd: number | undefined;
+  try {
+    fd = openSync(`/proc/${pid}/fd/${PIPE}`, constants.O_RDONLY | constants.O_NONBLOCK);
+    const output = new Socket({ fd, readable: true, writable: false });
+    output.on("error", () => {});
+    output.pause();
+    return output;
+  } catch {
+    if (fd !== undefined) closeSync(fd);
+    return undefined;
   }
 }
 
@@ -215,6 +247,8 @@ export function isExecutable(file: string): boolean {
 /**
  * One subshell waits for each shell and reports its end. Job control, because without it background commands ignore INT, which the
  * shells would inherit; it is off in the subshell, where it would make the shell the leader of a group and setsid fork once more.
+ * The pipe is that of an empty process substitution, opened for both directions; the shell opens it once more to write only, and
+ * closes this descriptor when it has its command.
  */
 function script({ bash, setsid, env, leaked }: NurseryRequest): string {
   const level = /^\d+$/.test(env["SHLVL"] ?? "") ? env["SHLVL"] : "0";
@@ -233,11 +267,12 @@ while next place && next mark && next folder && next terminal; do
     code=127
     if cd -P -- "$folder"; then
       unset OLDPWD
-      wait="echo pid $place \\$\\$ >&${CONTROL}; exec ${CONTROL}>&- 2>&1; IFS= read -r -d '' -u $place __mortise; exec $place>&-; eval \\"\\$__mortise\\""
+      wait="echo pid $place \\$\\$ >&${CONTROL}; exec ${CONTROL}>&- 2>&1; IFS= read -r -d '' -u $place __mortise; exec $place>&- ${PIPE}>&-; eval \\"\\$__mortise\\""
       if test -n "$terminal"; then
         ${MARKER}=$mark SHLVL=${level} ${setsid} ${bash} --norc --noprofile -c "$wait" 1<>"$terminal"
       else
-        ${MARKER}=$mark SHLVL=${level} ${setsid} ${bash} --norc --noprofile -c "$wait" 1>&$place
+        exec ${PIPE}<> <(:)
+        ${MARKER}=$mark SHLVL=${level} ${setsid} ${bash} --norc --noprofile -c "$wait" 1>/proc/self/fd/${PIPE}
       fi
       code=$?
     fi

@@ -30,10 +30,13 @@ async function until(condition: () => boolean, ms = 4000): Promise<void> {
 
 const rpc = (command: string) => Promise.resolve(rpcBash.run(b.ctx, { command }));
 
+/** Decimals of the seconds that this file's processes sleep: others of the machine sleep as well. */
+const OWN = `${process.pid}${Date.now() % 1000}7`;
+
 const treeScript = `#!/bin/bash
-sleep 901.7 &
-bash -c "trap '' TERM INT HUP; sleep 902.7; sleep 902.7" &
-setsid sleep 903.7 &
+sleep 901.${OWN} &
+bash -c "trap '' TERM INT HUP; sleep 902.${OWN}; sleep 902.${OWN}" &
+setsid sleep 903.${OWN} &
 wait
 `;
 
@@ -43,12 +46,12 @@ describe.each(["rpc", "rpc-ui"] as const)("bash tool in %s", (mode) => {
   });
 
   test.each([
-    ["11.1", "sleep 70.1 & echo front", "front"],
-    ["11.2", "sleep 70.1 <&- >/dev/null & echo front", "front"],
-    ["11.3", "setsid sleep 70.1 & echo front", "front"],
+    ["11.1", `sleep 70.${OWN} & echo front`, "front"],
+    ["11.2", `sleep 70.${OWN} <&- >/dev/null & echo front`, "front"],
+    ["11.3", `setsid sleep 70.${OWN} & echo front`, "front"],
     ["11.4", "(while :; do echo tick; sleep 0.1; done) & sleep 0.5; echo front", "front"],
-    ["11.5", "nohup sh -c 'sleep 70.1; echo late' & echo front", "front"],
-    ["11.6", "yes | head -c 3000000; sleep 70.1 & echo tail-marker", "tail-marker"],
+    ["11.5", `nohup sh -c 'sleep 70.${OWN}; echo late' & echo front`, "front"],
+    ["11.6", `yes | head -c 3000000; sleep 70.${OWN} & echo tail-marker`, "tail-marker"],
   ])("case %s: returns when the shell exits and names what goes on", async (_name, command, expected) => {
     const started = performance.now();
     const result = await b.call(bash, { command, timeout: 20 });
@@ -59,7 +62,7 @@ describe.each(["rpc", "rpc-ui"] as const)("bash tool in %s", (mode) => {
     const next = await b.call(bash, { command: "echo next" });
     expect(textOf(next)).toBe("next");
     await b.close();
-    expect(living("sleep 70.1")).toEqual([]);
+    expect(living(`sleep 70.${OWN}`)).toEqual([]);
   });
 
   test.each([
@@ -83,14 +86,14 @@ describe.each(["rpc", "rpc-ui"] as const)("bash tool in %s", (mode) => {
     chmodSync(join(b.cwd, "tree.sh"), 0o755);
     const controller = new AbortController();
     const running = b.call(bash, { command: "echo started; ./tree.sh" }, controller.signal);
-    await until(() => living("sleep 90").length >= 3);
+    await until(() => living(OWN).length >= 3);
     controller.abort();
     controller.abort();
     const result = await running;
     expect(result).toMatchObject({ isError: true, details: { cancelled: true } });
     expect(textOf(result)).toBe("started\n\n[Command aborted]");
     // The result comes at once, the kill goes on behind it.
-    await until(() => living("sleep 90").length === 0);
+    await until(() => living(OWN).length === 0, 20_000);
   });
 
   test("case 12 C: a time-out keeps the output and ends the tree", async () => {
@@ -98,7 +101,7 @@ describe.each(["rpc", "rpc-ui"] as const)("bash tool in %s", (mode) => {
     chmodSync(join(b.cwd, "tree.sh"), 0o755);
     const result = await b.call(bash, { command: "echo started; ./tree.sh", timeout: 1 });
     expect(textOf(result)).toMatch(/^started\n\n\[Command timed out after 1 seconds/);
-    expect(living("sleep 90")).toEqual([]);
+    expect(living(OWN)).toEqual([]);
     const zombies = execFileSync("ps", ["-o", "stat=", "--ppid", String(process.pid)], { encoding: "utf8" });
     expect(zombies).not.toContain("Z");
   });
@@ -137,6 +140,18 @@ describe.each(["rpc", "rpc-ui"] as const)("bash tool in %s", (mode) => {
     expect(await b.call(bash, { command: "kill -9 $$" })).toMatchObject({ isError: true, details: { exitCode: 137 } });
     expect(await b.call(bash, { command: "if" })).toMatchObject({ isError: true, details: { exitCode: 2 } });
     expect(await b.call(bash, { command: "false\ntrue" })).not.toHaveProperty("isError");
+  });
+
+  test("stdout and stderr can be opened by name, as scripts do", async () => {
+    const command = "echo one >/dev/stderr; echo two | tee /dev/stdout; echo three >/proc/self/fd/1";
+    // The first command starts a shell, the next one finds a shell that waits.
+    for (let round = 0; round < 3; round++) {
+      expect(
+        textOf(await b.call(bash, { command }))
+          .split("\n")
+          .sort(),
+      ).toEqual(["one", "three", "two", "two"]);
+    }
   });
 
   test("no output is lost at the exit", async () => {
@@ -273,6 +288,12 @@ describe("RPC bash", () => {
     expect(b.recorded).toMatchObject([{ role: "bashExecution", command: "echo hello; exit 4", output: "hello\n", exitCode: 4 }]);
   });
 
+  test("lets commands open stdout and stderr by name", async () => {
+    for (let round = 0; round < 3; round++) {
+      expect(await rpc("echo one >/dev/stderr; echo two >/dev/stdout")).toMatchObject({ output: "one\ntwo\n", exitCode: 0 });
+    }
+  });
+
   test("keeps the directory, whatever ends the shell", async () => {
     mkdirSync(join(b.cwd, "sub dir/deep"), { recursive: true });
     await rpc("cd 'sub dir'; exit 1");
@@ -285,8 +306,8 @@ describe("RPC bash", () => {
   test("case 12 A: abort_bash ends every run and succeeds without any", async () => {
     writeFileSync(join(b.cwd, "tree.sh"), treeScript);
     chmodSync(join(b.cwd, "tree.sh"), 0o755);
-    const runs = [rpc("./tree.sh"), rpc("sleep 904.7")];
-    await until(() => living("sleep 90").length >= 4);
+    const runs = [rpc("./tree.sh"), rpc(`sleep 904.${OWN}`)];
+    await until(() => living(OWN).length >= 4);
     abortBash.run(b.ctx, {});
     abortBash.run(b.ctx, {});
     const second = rpc("echo ok");
@@ -295,14 +316,14 @@ describe("RPC bash", () => {
       expect(answer).toHaveProperty("exitCode", undefined);
     }
     expect(await second).toMatchObject({ output: "ok\n" });
-    expect(living("sleep 90")).toEqual([]);
+    expect(living(OWN)).toEqual([]);
   });
 
   test("regression 52: ending one command leaves another's children alone", async () => {
     const controller = new AbortController();
-    const victim = b.call(bash, { command: "sleep 905.7" }, controller.signal);
-    const other = rpc("sleep 1.37 & sleep 1.37; echo survived");
-    await until(() => living("sleep 905.7").length > 0 && living("sleep 1.37").length > 1);
+    const victim = b.call(bash, { command: `sleep 905.${OWN}` }, controller.signal);
+    const other = rpc(`sleep 1.${OWN} & sleep 1.${OWN}; echo survived`);
+    await until(() => living(`sleep 905.${OWN}`).length > 0 && living(`sleep 1.${OWN}`).length > 1);
     controller.abort();
     await victim;
     expect(await other).toMatchObject({ output: "survived\n", exitCode: 0 });
@@ -315,8 +336,8 @@ describe("RPC bash", () => {
   });
 
   test("killAll ends runs as cancelled", async () => {
-    const running = rpc("sleep 906.7");
-    await until(() => living("sleep 906.7").length > 0);
+    const running = rpc(`sleep 906.${OWN}`);
+    await until(() => living(`sleep 906.${OWN}`).length > 0);
     await b.shell.killAll();
     expect(await running).toMatchObject({ cancelled: true });
   });
