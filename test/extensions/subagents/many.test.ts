@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { bash, lives, spawns, startPlay, type Turn, taskResults } from "../../cases/_subagents.ts";
-import { ask, eventually, prompt, SOAK, useProcesses } from "../../cases/_support.ts";
+import { ask, eventually, SOAK, useProcesses } from "../../cases/_support.ts";
 import type { FakeReply } from "../../support/fake-provider.ts";
 import { processesWith } from "../../support/process.ts";
 
@@ -33,7 +33,8 @@ it(`${ALL} give one result each`, patience, async () => {
     family((told) => `echo "${told}"`),
     { files },
   );
-  await prompt(daemon, "Go");
+  daemon.send({ id: "go", type: "prompt", message: "Go" });
+  await daemon.next("agent_end", { timeoutMs: 240_000 });
   const [result, ...more] = taskResults(daemon);
   expect(more).toEqual([]);
   expect(result?.details.results.map(({ exitCode, output }) => [exitCode, output])).toEqual(
@@ -68,8 +69,8 @@ it(`${ALL} end with an abort, and nothing is left`, patience, async () => {
   await eventually("no command is left", () => processesWith(`.${mark}`).length === 0, 30_000);
   const gone = performance.now() - began;
   if (SOAK) console.log(`${ALL} aborted after ${Math.round(aborted)} ms, the last process gone after ${Math.round(gone)} ms`);
-  // Three seconds on a machine that does nothing else: the commands ignore TERM, so KILL comes after two.
-  expect(gone).toBeLessThan(SOAK ? 10_000 : 6_000);
+  // The commands ignore TERM, so KILL comes after two seconds; with other work on the machine ending all of them takes longer.
+  expect(gone).toBeLessThan(20_000);
   expect(taskResults(daemon)).toHaveLength(1);
   expect(await ask(daemon, "get_subagents")).toEqual({ subagents: [] });
   const locks = () =>
