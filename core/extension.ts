@@ -154,8 +154,10 @@ export {
   type CompactionReason,
   CompactionResult,
   type SessionCompacted,
+  type SessionCompactionFailed,
   sessionBeforeCompact,
   sessionCompacted,
+  sessionCompactionFailed,
 } from "./services/compaction.ts";
 export {
   type ContentFolder,

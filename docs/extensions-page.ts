@@ -6,7 +6,7 @@ import { agentHookPoints } from "../core/agent/hook-points.ts";
 import type { Kind } from "../core/kernel/definition.ts";
 import type { Combine, HookPoint } from "../core/kernel/hooks.ts";
 import "../core/extension.ts";
-import { sessionBeforeCompact, sessionCompacted } from "../core/services/compaction.ts";
+import { sessionBeforeCompact, sessionCompacted, sessionCompactionFailed } from "../core/services/compaction.ts";
 import { root } from "./root.ts";
 
 interface KindRow {
@@ -79,7 +79,12 @@ function kindsTable(): string {
 }
 
 function hooksTable(): string {
-  const points: readonly HookPoint<never, unknown>[] = [...agentHookPoints, sessionBeforeCompact, sessionCompacted];
+  const points: readonly HookPoint<never, unknown>[] = [
+    ...agentHookPoints,
+    sessionBeforeCompact,
+    sessionCompacted,
+    sessionCompactionFailed,
+  ];
   const rows = points.map(({ name, combine, summary, timeoutMs }) => {
     return `| \`${name}\` | ${combinations[combine]} | ${duration(timeoutMs ?? 30_000)} | ${summary} |`;
   });

@@ -63,3 +63,17 @@ export const sessionCompacted = defineHookPoint<SessionCompacted>({
   combine: "series",
   summary: "A summary has taken the place of older messages",
 });
+
+export interface SessionCompactionFailed extends InConversation {
+  readonly reason: CompactionReason;
+  readonly error: string;
+  /** Cancelled by the host, an abort or an extension. */
+  readonly aborted: boolean;
+  /** True when an extension had supplied the result. */
+  readonly fromExtension: boolean;
+}
+export const sessionCompactionFailed = defineHookPoint<SessionCompactionFailed>({
+  name: "sessionCompactionFailed",
+  combine: "series",
+  summary: "A compaction that `sessionBeforeCompact` told of came to nothing; the messages are as they were",
+});

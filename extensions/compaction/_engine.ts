@@ -1,6 +1,7 @@
 // One compaction: what is replaced, by which summary, and the entry in the log. Knows nothing of commands and frames.
 import {
   CommandError,
+  type CompactionAnswer,
   type CompactionEntry,
   type CompactionPlan,
   type CompactionReason,
@@ -15,6 +16,7 @@ import {
   Slices,
   sessionBeforeCompact,
   sessionCompacted,
+  sessionCompactionFailed,
 } from "mortise/extension";
 import { chooseCut, type Item, itemsOf } from "./_cut.ts";
 import { fileLists } from "./_files.ts";
@@ -142,8 +144,26 @@ export async function execute(ctx: Context, prepared: Prepared): Promise<Compact
   const { plan } = prepared;
   const { conversation, signal } = plan;
   const answer = ctx.hasHooks(sessionBeforeCompact) ? await ctx.hook(sessionBeforeCompact, plan, { signal }) : undefined;
-  if (signal.aborted || (answer !== undefined && "cancel" in answer)) throw cancelled();
   const supplied = answer !== undefined && "result" in answer ? answer.result : undefined;
+  try {
+    if (signal.aborted || (answer !== undefined && "cancel" in answer)) throw cancelled();
+    return await carryOut(ctx, prepared, supplied);
+  } catch (error) {
+    const aborted = signal.aborted || (CommandError.is(error) && error.code === "cancelled");
+    const { reason } = plan;
+    const failure = { conversation, reason, error: errorMessage(error), aborted, fromExtension: supplied !== undefined };
+    const told = ctx.hook(sessionCompactionFailed, failure);
+    // Whoever aborted does not wait for what others do about it.
+    if (!aborted) await told;
+    throw error;
+  }
+}
+
+type Supplied = Extract<CompactionAnswer, { result: unknown }>["result"];
+
+async function carryOut(ctx: Context, prepared: Prepared, supplied: Supplied | undefined): Promise<Compacted> {
+  const { plan } = prepared;
+  const { conversation, signal } = plan;
   const summary = supplied?.summary ?? (await ownSummary(ctx, prepared));
   if (signal.aborted || conversation.signal.aborted) throw cancelled();
   const firstKept = supplied?.firstKeptEntryId ?? plan.firstKeptEntryId;

@@ -1,4 +1,4 @@
-// `session_before_compact` and `session_compact`.
+// `session_before_compact`, `session_compact` and `session_compact_failed`. `willRetry` tells of the answer that overflowed.
 import {
   type CompactionAnswer,
   type CompactionPlan,
@@ -6,6 +6,7 @@ import {
   messageOf,
   sessionBeforeCompact,
   sessionCompacted,
+  sessionCompactionFailed,
 } from "mortise/extension";
 import { call } from "./_events.ts";
 import { storable } from "./_results.ts";
@@ -22,6 +23,7 @@ export function beforeCompactHook(runtime: Runtime, handler: Handler) {
         preparation: preparationOf(plan),
         branchEntries: plan.conversation.log.path(),
         reason: plan.reason,
+        willRetry: plan.reason === "overflow",
         signal: plan.signal,
         ...(plan.customInstructions === undefined ? {} : { customInstructions: plan.customInstructions }),
       });
@@ -69,7 +71,26 @@ export function compactedHook(runtime: Runtime, handler: Handler) {
     sessionCompacted,
     async ({ conversation, entryId, fromExtension, reason }, ctx) => {
       const compactionEntry = conversation.log.entry(entryId);
-      await call(runtime, ctx, handler, { type: "session_compact", compactionEntry, fromExtension, reason });
+      const willRetry = reason === "overflow";
+      await call(runtime, ctx, handler, { type: "session_compact", compactionEntry, fromExtension, reason, willRetry });
+    },
+    { attachedOnly: true },
+  );
+}
+
+export function compactionFailedHook(runtime: Runtime, handler: Handler) {
+  return defineHook(
+    sessionCompactionFailed,
+    async ({ reason, error, aborted, fromExtension }, ctx) => {
+      const told = aborted ? {} : { errorMessage: error };
+      await call(runtime, ctx, handler, {
+        type: "session_compact_failed",
+        reason,
+        ...told,
+        aborted,
+        willRetry: false,
+        fromExtension,
+      });
     },
     { attachedOnly: true },
   );

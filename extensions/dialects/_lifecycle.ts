@@ -1,7 +1,7 @@
 // Handlers of one generation: subscription, and the events that belong to the generation itself: session_start and
 // resources_discover when it went live, session_shutdown when it retires.
 import { defineHook, sessionBranched, sessionSwitched } from "mortise/extension";
-import { beforeCompactHook, compactedHook } from "./_compaction-events.ts";
+import { beforeCompactHook, compactedHook, compactionFailedHook } from "./_compaction-events.ts";
 import { createContext } from "./_context.ts";
 import { HOOKS, previous } from "./_events.ts";
 import { FrameObservers } from "./_frame-observers.ts";
@@ -45,6 +45,7 @@ export class Lifecycle {
     if (event === "session_before_compact") return scope.add(beforeCompactHook(this.#runtime, handler));
     if (event === "session_before_tree") return scope.add(beforeTreeHook(this.#runtime, handler));
     if (event === "session_tree") return scope.add(treeHook(this.#runtime, handler));
+    if (event === "session_compact_failed") return scope.add(compactionFailedHook(this.#runtime, handler));
     if (event === "session_compact") return scope.add(compactedHook(this.#runtime, handler));
     const hooks = Object.hasOwn(HOOKS, event) ? HOOKS[event] : undefined;
     if (hooks !== undefined) return scope.add(...hooks(this.#runtime, handler));

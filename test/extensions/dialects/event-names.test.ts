@@ -28,6 +28,7 @@ const OCCUR = [
   "session_before_tree",
   "session_branch",
   "session_compact",
+  "session_compact_failed",
   "session_fork",
   "session_shutdown",
   "session_start",
