@@ -310,6 +310,26 @@ describe("frames and commands", () => {
     );
   });
 
+  it("send progress at most every 150 ms, the last one included", async () => {
+    const pause = () => new Promise<void>((resolve) => setTimeout(resolve, 10));
+    const words = Array.from({ length: 60 }, (_, index) => [
+      { type: "text_delta" as const, index: 0, delta: `word-${index}\n` },
+      pause,
+    ]);
+    const talks: Play = () => [{ type: "text_start", index: 0 }, ...words.flat(), done()];
+    const { daemon: d } = await started(parent([{ task: "x" }], talks));
+    await d.ask("set_subagent_subscription", { level: "progress" });
+    const began = performance.now();
+    const frames = await d.prompt("Go");
+    const took = performance.now() - began;
+    expect(took).toBeGreaterThan(600);
+    const progress = frames.filter(({ type }) => type === "subagent_progress");
+    expect(progress.length).toBeGreaterThan(2);
+    // The first and the last one come at once.
+    expect(progress.length).toBeLessThanOrEqual(took / 150 + 2);
+    expect(JSON.stringify(progress.at(-1))).toContain("word-59");
+  });
+
   it("get_subagents lists waiting, running and nested ones; get_subagent_messages reads them while they run and afterwards", async () => {
     const gate = new Gate();
     const play: Play = ({ told, turn }) => {
