@@ -1,9 +1,13 @@
-// extensions.md 4.9: whatever happens in whatever order, the registry is the fold of the active generations.
+// extensions.md 4.9: whatever happens in whatever order, the registry is the fold of the active generations (invariants 1, 2, 3 and 6;
+// a built-in is among the units and has no exemption: invariant 11).
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
+import { defineTool, z } from "mortise/extension";
 import { afterEach, expect, test } from "vitest";
 import type { Scope } from "../../../core/kernel/scope.ts";
+import type { BuiltinUnit } from "../../../core/loader/host.ts";
+import type { Loader } from "../../../core/loader/loader.ts";
 import { folderWith, type Started, start, stopLoaders } from "./_support.ts";
 
 afterEach(stopLoaders);
@@ -15,6 +19,7 @@ const TOOLS = ["t", "u"] as const;
 type Step =
   | { do: "write"; unit: string; tools: string[]; broken: "no" | "syntax" | "setup" | "empty" }
   | { do: "remove" | "disable" | "enable" | "quarantine"; unit: string }
+  | { do: "builtin"; act: "reload" | "disable" | "enable" | "quarantine" }
   | { do: "begin"; tool: string }
   | { do: "end" };
 
@@ -35,6 +40,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("begin" as const), tool: fc.constantFrom(...TOOLS) }) },
   { weight: 1, arbitrary: fc.constant({ do: "end" as const }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("builtin" as const),
+      act: fc.constantFrom("reload" as const, "disable" as const, "enable" as const, "quarantine" as const),
+    }),
+  },
 );
 
 const sourceOf = (tools: string[], broken: string, content: number) => {
@@ -47,6 +59,12 @@ const sourceOf = (tools: string[], broken: string, content: number) => {
   return `import { defineExtension, defineTool, z } from "mortise/extension"; export default defineExtension({ name: "e", contributes: [${list}], setup(s) { ${setup} } })`;
 };
 
+const BUILTIN: BuiltinUnit = {
+  id: "builtin:d",
+  name: "d",
+  definitions: () => [defineTool({ name: "t", description: "", params: z.object({}), run: () => "built in" })],
+};
+
 /** What the files say should be live. */
 class Model {
   readonly good = new Map<string, { tools: string[]; content: number }>();
@@ -54,13 +72,14 @@ class Model {
   order: string[] = [];
   readonly off = new Set<string>();
   readonly quarantined = new Set<string>();
+  builtin: "on" | "off" | "quarantined" = "on";
 
   answer(tool: string): string | undefined {
     for (const name of this.order) {
       const live = this.good.get(name);
       if (live?.tools.includes(tool) && !this.off.has(name) && !this.quarantined.has(name)) return String(live.content);
     }
-    return undefined;
+    return tool === "t" && this.builtin === "on" ? "built in" : undefined;
   }
 }
 
@@ -121,6 +140,8 @@ async function apply(
       if (model.good.has(step.unit) && !model.off.has(step.unit)) model.quarantined.add(step.unit);
       loader.quarantine(path(step.unit), "of the test");
       return;
+    case "builtin":
+      return applyToBuiltin(step.act, model, loader);
     case "begin": {
       const scope = host.registry.get("tool", step.tool)?.scope;
       if (scope !== undefined) held.push(scope.lease("run"));
@@ -128,6 +149,21 @@ async function apply(
     }
     case "end":
       held.pop()?.();
+  }
+}
+
+async function applyToBuiltin(act: "reload" | "disable" | "enable" | "quarantine", model: Model, loader: Loader): Promise<void> {
+  if (act === "reload" && model.builtin !== "off") {
+    await loader.reload(BUILTIN.id);
+    model.builtin = "on";
+  } else if (act === "disable" || act === "enable") {
+    const was = model.builtin;
+    await loader.setEnabled(BUILTIN.id, act === "enable");
+    // To enable what is enabled brings nothing back from quarantine.
+    model.builtin = act === "disable" ? "off" : was === "off" ? "on" : was;
+  } else if (act === "quarantine" && model.builtin === "on") {
+    loader.quarantine(BUILTIN.id, "of the test");
+    model.builtin = "quarantined";
   }
 }
 
@@ -158,7 +194,7 @@ test("the registry is the fold of the active generations", { timeout: 600_000 },
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 20 }), async (steps) => {
       for (const name of UNITS) await rm(join(folder, `${name}.ts`), { force: true });
-      const started = await start(undefined, { cacheDir });
+      const started = await start(undefined, { cacheDir, builtins: [BUILTIN] });
       const model = new Model();
       const held: Array<() => void> = [];
       const scopes = new Set<Scope>();
