@@ -45,6 +45,8 @@ export function createContext(runtime: Runtime, ctx: Context): Record<string, un
     get thinkingLevel() {
       return ctx.conversation.selection.thinkingLevel;
     },
+    // The models a person cycles through with a key of the terminal.
+    scopedModels: [],
     get signal() {
       return ctx.conversation.isStreaming ? ctx.signal : undefined;
     },

@@ -59,3 +59,17 @@ export function answerOf(frames: readonly Frame[]): string {
   const message = end?.["message"] as { content: { type: string; text?: string }[] } | undefined;
   return (message?.content ?? []).map((block) => block.text ?? "").join("");
 }
+
+/** Runs `use` with a daemon that has one unit, `unit.ts`, and others beside it. */
+export async function withUnit<T>(
+  text: string,
+  use: (daemon: TestDaemon) => Promise<T>,
+  units: Record<string, string> = {},
+): Promise<T> {
+  const daemon = await start({ "unit.ts": text, ...units });
+  try {
+    return await use(daemon);
+  } finally {
+    await daemon.stop();
+  }
+}
