@@ -7,7 +7,7 @@ const MAX_TEXT = 200_000;
 export function present(
   results: readonly SubagentResult[],
   totalDurationMs: number,
-  more: Record<string, unknown> = {},
+  more: { readonly projectAgentsDir: string | null },
 ): ToolResult {
   const share = Math.max(4000, Math.floor(MAX_TEXT / Math.max(1, results.length)));
   const text = results.map((result) => section(result, share)).join("\n\n");

@@ -1,4 +1,6 @@
 // Hands work to subagents. The shape of its arguments follows the setting `agent.batch`.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import {
   AgentBatch,
   CommandError,
@@ -98,7 +100,13 @@ async function spawn(ctx: ToolContext, call: BatchCall): Promise<ToolResult> {
       ctx.update(textResult(lines.join("\n"), { results: [], totalDurationMs: Date.now() - began, progress }));
     },
   });
-  return present(results, Date.now() - began);
+  return present(results, Date.now() - began, { projectAgentsDir: projectAgents(ctx) });
+}
+
+/** Where the project keeps definitions of agents; null when it has none. */
+function projectAgents({ conversation }: ToolContext): string | null {
+  const folder = join(conversation.cwd, ".mortise", "agents");
+  return existsSync(folder) ? folder : null;
 }
 
 type Request = Omit<SpawnRequest, "signal">;
@@ -119,7 +127,7 @@ async function detach(ctx: ToolContext, call: BatchCall, request: Request): Prom
     },
     async run(signal) {
       const results = await subagents.run({ ...request, signal, detached: true });
-      const { content, details, isError } = present(results, Date.now() - began);
+      const { content, details, isError } = present(results, Date.now() - began, { projectAgentsDir: projectAgents(ctx) });
       const [block] = content;
       return { text: block?.type === "text" ? block.text : "", details, failed: isError === true };
     },

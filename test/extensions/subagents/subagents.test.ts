@@ -137,6 +137,7 @@ describe("the task tool", () => {
     });
     const frames = await d.prompt("Go");
     expect(taskResults(frames)[0]?.details.results.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
+    expect(taskResults(frames)[0]?.details).toMatchObject({ projectAgentsDir: join(d.cwd, ".mortise/agents") });
     expect(prompts.find((prompt) => prompt.includes("PROJECT BODY"))).toMatch(/TOOLS ls,read$/);
     expect(prompts.find((prompt) => prompt.includes("MINE BODY"))).toMatch(/TOOLS read,task$/);
     const notices = d.frames.filter((frame) => frame.type === "notice").map((frame) => String(frame["message"]));
