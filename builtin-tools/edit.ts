@@ -13,6 +13,7 @@ import {
   z,
 } from "mortise/extension";
 import { describeChange } from "./_diff.ts";
+import { type Decoded, decode } from "./_encoding.ts";
 import { findText, lineAt, type Replacement, replacementFor, type Span, TOLERANCES, type Tolerance, toLf } from "./_match.ts";
 import { assertReadable, statPath, toolError } from "./_open.ts";
 import { realPath, resolvePath, shownPath } from "./_path.ts";
@@ -113,14 +114,13 @@ async function editFile(ctx: ToolContext, file: File, plan: Plan): Promise<ToolR
     ctx.signal.throwIfAborted();
     const version = await versionOf(file.real);
     const known = seenVersion(ctx, file.real);
-    const content = await readText(file);
+    const content = await readText(file, plan);
     const outcome =
       plan.patch === undefined
         ? applyChanges(content.text, plan.changes, { shown: file.shown, stale: known !== undefined && known !== version })
         : patched(content.text, plan.patch, file.shown);
     try {
-      const bytes = Buffer.from(content.bom + outcome.text);
-      await replaceFile(file.real, bytes, { shown: file.shown, expected: version, signal: ctx.signal });
+      await replaceFile(file.real, content.encode(outcome.text), { shown: file.shown, expected: version, signal: ctx.signal });
     } catch (error) {
       if (!(error instanceof ChangedError)) throw error;
       if (attempt < ATTEMPTS) continue;
@@ -138,19 +138,28 @@ interface Outcome {
   tolerance: Tolerance;
 }
 
-async function readText(file: File): Promise<{ bom: string; text: string }> {
+async function readText(file: File, plan: Plan): Promise<Decoded> {
   const bytes = await readFile(file.real).catch((error: unknown) => {
     throw toolError(`Cannot edit ${file.shown}`, error);
   });
   if (bytes.length > MAX_BYTES) {
     throw new ToolError(`Cannot edit ${file.shown}: ${formatBytes(bytes.length)} is more than ${formatBytes(MAX_BYTES)}`);
   }
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    return text.startsWith("\ufeff") ? { bom: "\ufeff", text: text.slice(1) } : { bom: "", text };
-  } catch (error) {
-    throw new ToolError(`Cannot edit ${file.shown}: it is not UTF-8 text`, { cause: error });
+  const decoded = decode(bytes);
+  if (decoded === undefined) throw new ToolError(`Cannot edit ${file.shown}: it is not text`);
+  if (decoded.encoding === "bytes" && !isAscii(plan)) {
+    throw new ToolError(
+      `Cannot edit ${file.shown}: it is not UTF-8 text, so the edit may hold ASCII characters only; leave out the lines with others, or use bash with iconv`,
+    );
   }
+  return decoded;
+}
+
+/** Characters of which every encoding in use has the same bytes. */
+function isAscii({ changes, patch }: Plan): boolean {
+  const texts =
+    changes?.flatMap(({ oldText, newText }) => [oldText, newText]) ?? patch?.hunks.flatMap(({ lines }) => lines) ?? [];
+  return texts.every((text) => /^[\x00-\x7f]*$/.test(text));
 }
 
 function applyChanges(source: string, changes: readonly Change[], file: { shown: string; stale: boolean }): Outcome {

@@ -23,8 +23,16 @@ export class TerminalReducer {
   push(chunk: string): string {
     const text = this.#carry + chunk;
     this.#carry = "";
-    if (this.#cells === undefined && !special.test(text)) return this.#plain(text);
-    return this.#edit(text);
+    if (this.#cells !== undefined) return this.#edit(text);
+    if (!special.test(text)) return this.#plain(text);
+    // A terminal ends every line with CR LF: the way of nearly all output.
+    const lines = text.replaceAll("\r\n", "\n");
+    const isSplit = lines.endsWith("\r");
+    const plain = isSplit ? lines.slice(0, -1) : lines;
+    if (special.test(plain)) return this.#edit(text);
+    // Whether this one ends a line is seen with the next chunk; without one it changes nothing.
+    if (isSplit) this.#carry = "\r";
+    return this.#plain(plain);
   }
 
   /** The line under edit. */

@@ -62,6 +62,29 @@ test("bytes outside of the named lines stay, inside stands the new text with the
   );
 });
 
+test("in a file of any bytes only those of the edit change, or the edit is refused and nothing changes", async () => {
+  // Few bytes are UTF-8 together, so pieces of it stand among them; the number makes the line unique.
+  const junk = fc.oneof(
+    fc.uint8Array({ maxLength: 12 }).map((bytes) => Buffer.from(bytes)),
+    fc.constantFrom("é“漢🧪", "plain", "\r\n", "\n", "\ufeff").map((text) => Buffer.from(text)),
+    fc.constantFrom("\xe9", "\xa0", "\xff\xfe", "\x93x\x94").map((text) => Buffer.from(text, "latin1")),
+  );
+  const bytes = fc.array(junk, { maxLength: 6 }).map((parts) => Buffer.concat(parts));
+  let edited = 0;
+  await fc.assert(
+    fc.asyncProperty(bytes, bytes, fc.constantFrom("new", "", "zwei — 2"), async (before, after, newText) => {
+      const path = join(b.cwd, "bytes.txt");
+      const whole = (text: string) => Buffer.concat([before, Buffer.from(`<<${text}>>`), after]);
+      writeFileSync(path, whole("old-1"));
+      const result = await b.call(edit, { path: "bytes.txt", oldText: "<<old-1>>", newText: `<<${newText}>>` });
+      edited += result.isError === true ? 0 : 1;
+      expect(readFileSync(path).equals(whole(result.isError === true ? "old-1" : newText)), textOf(result)).toBe(true);
+    }),
+    { numRuns },
+  );
+  expect(edited).toBeGreaterThan(numRuns / 4);
+});
+
 test("several replacements are all made, or none, whatever their order", async () => {
   await fc.assert(
     fc.asyncProperty(

@@ -211,14 +211,36 @@ describe("patches and details", () => {
   });
 });
 
+describe("encodings", () => {
+  test("ASCII parts of a file in another encoding change, all else stays byte for byte", async () => {
+    put("latin1.txt", Buffer.from("caf\xe9 = 1;\r\nna\xefve = 2;\r\n", "latin1"));
+    expect(await change("latin1.txt", "= 2;", "= 3;\n// done")).not.toHaveProperty("isError");
+    expect(readFileSync(at("latin1.txt"), "latin1")).toBe("caf\xe9 = 1;\r\nna\xefve = 3;\r\n// done\r\n");
+    expect(await change("latin1.txt", "= 3;", "= “3”;")).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining("not UTF-8 text, so the edit may hold ASCII characters only") }],
+    });
+  });
+
+  test.each(["utf-16le", "utf-16be"] as const)("%s keeps its encoding and its mark", async (encoding) => {
+    const encode = (text: string) => {
+      const bytes = Buffer.from(`\ufeff${text}`, "utf16le");
+      return encoding === "utf-16be" ? bytes.swap16() : bytes;
+    };
+    put("wide.txt", encode("eins\r\nzwei 🧪\r\n"));
+    expect(await change("wide.txt", "zwei 🧪", "2 “漢”")).not.toHaveProperty("isError");
+    expect(readFileSync(at("wide.txt")).equals(encode("eins\r\n2 “漢”\r\n"))).toBe(true);
+  });
+});
+
 describe("refusals", () => {
   test.each([
     ["missing.txt", "No such file"],
     ["dir", "directory"],
-    ["latin1.txt", "not UTF-8"],
+    ["data.bin", "it is not text"],
   ])("%s", async (path, reason) => {
     mkdirSync(at("dir"), { recursive: true });
-    put("latin1.txt", Buffer.from([0xe9, 10]));
+    put("data.bin", Buffer.from([0x78, 0xe9, 0, 10]));
     expect(await change(path, "x", "y")).toMatchObject({ isError: true, content: [{ text: expect.stringContaining(reason) }] });
   });
 

@@ -5,8 +5,9 @@ import fc from "fast-check";
 import { MAX_BYTES, truncateHead, truncateTail } from "mortise/extension";
 import { expect, test } from "vitest";
 import { OutputCollector } from "../../extensions/shell/_output.ts";
+import { request } from "../cases/_support.ts";
 import { hasLoneSurrogate } from "../support/fake-provider.ts";
-import { patience, useRigs } from "./_built.ts";
+import { patience, say, useRigs } from "./_built.ts";
 
 const { open } = useRigs();
 const SOAK = process.env["MORTISE_SOAK"] !== undefined;
@@ -58,17 +59,24 @@ test("truncation never splits a character and never exceeds its limits", () => {
   );
 });
 
-test("random bytes of a command are valid in frames and in the next request", patience, async () => {
-  const rig = await open({ mode: "rpc-ui" });
-  const samples = fc.sample(fc.array(piece, { maxLength: 30 }), SOAK ? 300 : 12);
-  for (const [index, pieces] of samples.entries()) {
-    writeFileSync(join(rig.daemon.cwd, "bytes"), Buffer.concat(pieces));
-    const result = await rig.call(
-      index % 2 === 0 ? "bash" : "read",
-      index % 2 === 0 ? { command: "cat bytes" } : { path: "bytes:raw" },
-    );
-    expect(result.text.isWellFormed()).toBe(true);
-  }
-  const text = new TextDecoder("utf-8", { fatal: true }).decode(rig.bytes());
-  for (const line of text.trimEnd().split("\n")) expect(hasLoneSurrogate(JSON.parse(line))).toBe(false);
-});
+test.each(["rpc", "rpc-ui"] as const)(
+  "random bytes of a command are valid in frames and requests, with %s",
+  patience,
+  async (mode) => {
+    const rig = await open({ mode });
+    const samples = fc.sample(fc.array(piece, { maxLength: 30 }), SOAK ? 300 : 12);
+    for (const [index, pieces] of samples.entries()) {
+      writeFileSync(join(rig.daemon.cwd, "bytes"), Buffer.concat(pieces));
+      const result = await rig.call(
+        index % 2 === 0 ? "bash" : "read",
+        index % 2 === 0 ? { command: "cat bytes" } : { path: "bytes:raw" },
+      );
+      expect(result.text.isWellFormed()).toBe(true);
+      // The host's own command: in its answer, and in what the model is told of it.
+      if (index % 3 === 0) expect(await request(rig.daemon, "bash", { command: "cat bytes" })).toMatchObject({ success: true });
+    }
+    await say(rig, "next");
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(rig.bytes());
+    for (const line of text.trimEnd().split("\n")) expect(hasLoneSurrogate(JSON.parse(line))).toBe(false);
+  },
+);
