@@ -14,7 +14,7 @@ afterEach(async () => {
 });
 
 async function start(code: string, options: ProcessOptions & { config?: string } = {}): Promise<DaemonProcess> {
-  const { config = "isolate: [iso]\nisolation:\n  stallMs: 1000\n  memoryMb: 128\n", ...rest } = options;
+  const { config = "isolate: [iso]\nisolation: { memoryMb: 128 }\n", ...rest } = options;
   daemon = startProcess({ ...rest, files: { "extensions/iso.ts": code, "config.yml": config, ...rest.files } });
   // The first frame once extensions are loaded.
   await daemon.next("available_commands_update", { timeoutMs: 20_000 });
@@ -130,7 +130,8 @@ describe("an isolated extension", () => {
   });
 
   it("an endless loop ends only its process, which comes back", { timeout: 60_000 }, async () => {
-    const d = await start(everything);
+    // Short, so that the test is; on a busy machine it must not be what ends the others.
+    const d = await start(everything, { config: "isolate: [iso]\nisolation: { stallMs: 1000, memoryMb: 128 }\n" });
     const first = (await call(d, "pid")).text;
     const looping = call(d, "loop");
     await d.next("tool_execution_start", { after: d.frames.length });
