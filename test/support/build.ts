@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { threadId } from "node:worker_threads";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const STALE_MS = 15 * 60_000;
@@ -18,7 +19,8 @@ export function builtEntry(): string {
   const folder = `dist-test-${hash}`;
   if (!existsSync(join(root, folder))) {
     removeStale();
-    const scratch = `dist-test-tmp-${process.pid}`;
+    // Workers are threads of one process, and two may build at once.
+    const scratch = `dist-test-tmp-${process.pid}-${threadId}`;
     execFileSync(process.execPath, [join(root, "build.mjs"), "--no-types", "--outdir", scratch], { cwd: root, stdio: "inherit" });
     try {
       renameSync(join(root, scratch), join(root, folder));
