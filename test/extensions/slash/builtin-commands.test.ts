@@ -199,7 +199,10 @@ test("/thinking shows, sets, and says when the model knows less", async () => {
     { type: "config_update", thinkingLevel: "high" },
     done,
   ]);
-  expect((await say("/thinking very"))[0]).toMatch(/^Unknown thinking level "very"\. Levels: off, /);
+  expect((await say("/thinking ma"))[0]).toMatch(/the model does not know "max"/);
+  for (const text of ["very", "m"]) {
+    expect((await say(`/thinking ${text}`))[0]).toMatch(new RegExp(`^Unknown thinking level "${text}"\\. Levels: off, `));
+  }
 });
 
 test("/rename names the session; without a title it says how", async () => {
