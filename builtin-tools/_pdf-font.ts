@@ -1,7 +1,7 @@
 // What the bytes of a PDF's strings mean in a font (ISO 32000-1 §9.6–9.10): the characters, and how far each one moves the pen.
 import { type Dict, Lexer, type PdfFile, Word } from "./_pdf-objects.ts";
 
-export interface Glyph {
+interface Glyph {
   /** Undefined when the file does not say which character it is. */
   readonly text: string | undefined;
   /** In thousandths of the font's size. */
@@ -39,7 +39,7 @@ export async function readFont(file: PdfFile, dict: Dict): Promise<Font> {
 }
 
 /** A map from codes to characters, and how many bytes a code has. */
-export function readMap(source: string): { characters: Map<number, string>; size: number } {
+function readMap(source: string): { characters: Map<number, string>; size: number } {
   const characters = new Map<number, string>();
   const lexer = new Lexer(source);
   let operands: unknown[] = [];

@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import picomatch from "picomatch";
 
-export interface NamedPath {
+interface NamedPath {
   /** As the call names it, made absolute. */
   readonly absolute: string;
   /** With symbolic links followed. */
@@ -65,7 +65,7 @@ async function realPathOf(path: string, depth = 0): Promise<string> {
 }
 
 /** True for paths in a directory, itself included. */
-export function isInside(directory: string, path: string): boolean {
+function isInside(directory: string, path: string): boolean {
   const inside = relative(directory, path);
   return inside === "" || (inside !== ".." && !inside.startsWith("../") && !isAbsolute(inside));
 }
