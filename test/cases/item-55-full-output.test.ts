@@ -64,11 +64,11 @@ it(
   async () => {
     const rig = await open({ files: { "config.yml": "artifacts:\n  maxBytes: 400000\n" } });
     const ids: string[] = [];
-  const paths: string[] = [];
+    const paths: string[] = [];
     for (let round = 0; round < 4; round++) {
       const { details } = await rig.call("bash", { command: "head -c 150000 /dev/zero | tr '\\0' x" });
       ids.push(String(details["artifactId"]));
-    paths.push(String(details["fullOutputPath"]));
+      paths.push(String(details["fullOutputPath"]));
     }
     await ask(rig.daemon, "bash", { command: "head -c 150000 /dev/zero | tr '\\0' y" });
     await eventually("the oldest are gone", () => paths.slice(0, 3).every((path) => !existsSync(path)));
