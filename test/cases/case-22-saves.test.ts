@@ -183,20 +183,35 @@ function begin(style: Style, fake: Service): DaemonProcess {
   return start({ ...fake.daemon, home, ...(command === undefined ? {} : { command }) });
 }
 
+interface Caller {
+  /** The longest time between two calls since it was last asked: 20 ms, unless the machine is busy. */
+  slowest(): number;
+  stop(): void;
+}
+
 /** A model that calls `ver` every 20 ms until it is told to stop. */
-function caller(fake: Service): { stop(): void } {
+function caller(fake: Service): Caller {
   let calls = 0;
+  let last = performance.now();
+  let slowest = 0;
   let due = 0;
   let stopped = false;
   fake.otherwise(async () => {
     const now = performance.now();
+    slowest = Math.max(slowest, now - last);
+    last = now;
     due = Math.max(now, due + CALL_EVERY_MS);
     await sleep(due - now);
     if (stopped) return { text: "Enough" };
     return { toolCalls: [{ name: "ver", arguments: { call: ++calls } }] };
   });
   return {
-    stop: () => {
+    slowest() {
+      const told = slowest;
+      slowest = 0;
+      return told;
+    },
+    stop() {
       stopped = true;
     },
   };
@@ -228,16 +243,22 @@ it.for(Object.entries(STYLES).filter(([, style]) => !style.unprivileged || canDr
       await style.save(daemon.home, n);
       longestSave = Math.max(longestSave, performance.now() - began);
     };
+    const answersInTime = async (n: number) => {
+      model.slowest();
+      const took = await answeredBy(daemon, n);
+      // A call that began before the second was over may still be answered by an older version.
+      expect(took, `version ${n}`).toBeLessThan(ANSWERS_WITHIN_MS + 2 * model.slowest());
+    };
     for (let n = 1; n <= SAVES; n++) {
       await save(n);
-      expect(await answeredBy(daemon, n), `version ${n}`).toBeLessThan(ANSWERS_WITHIN_MS);
+      await answersInTime(n);
       await sleep(GAP_MS);
     }
     for (let n = SAVES + 1; n <= 2 * SAVES; n++) {
       await save(n);
       await sleep(10);
     }
-    expect(await answeredBy(daemon, 2 * SAVES), "the storm").toBeLessThan(ANSWERS_WITHIN_MS);
+    await answersInTime(2 * SAVES);
     model.stop();
     await wait(daemon, "agent_end", 0);
 
