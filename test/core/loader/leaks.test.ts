@@ -35,8 +35,8 @@ function counts() {
   return { timers: kinds["Timeout"] ?? 0, watches: kinds["FSEvent"] ?? 0, listeners: process.listenerCount("SIGUSR2") };
 }
 
-test("reload test 18: reloads keep nothing", { timeout: 600_000 }, async () => {
-  const reloads = soak ? 1000 : 150;
+test("reload test 18: reloads keep nothing", { timeout: 1_200_000 }, async () => {
+  const reloads = soak ? 5000 : 150;
   const folder = await folderWith(files(0));
   const { loader, call } = await start(folder);
   const id = join(folder, "e");
