@@ -127,7 +127,7 @@ function endsInCompaction(log: SessionLog): boolean {
 }
 
 /** Why no compaction can help, with sizes. */
-export function cannotFit(sizes: Sizes, model: Model, newest: number | undefined): string {
+function cannotFit(sizes: Sizes, model: Model, newest: number | undefined): string {
   const messages =
     newest === undefined ? `all messages about ${count(sizes.messages)}` : `the newest message about ${count(newest)}`;
   return (

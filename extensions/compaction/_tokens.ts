@@ -54,7 +54,7 @@ function toolChars(tools: ReturnType<ConversationHandle["toolSchemas"]>): number
 }
 
 /** Agent-semantics §2.10: absolute, else a percentage, else the window less the reserve. Infinite without a known window. */
-export function threshold(ctx: Context, window: number): number {
+function threshold(ctx: Context, window: number): number {
   if (!(window > 1)) return Number.POSITIVE_INFINITY;
   const absolute = ctx.setting(thresholdTokens);
   if (absolute > 0) return Math.min(absolute, window - 1);
