@@ -307,7 +307,7 @@ describe("RPC bash", () => {
     writeFileSync(join(b.cwd, "tree.sh"), treeScript);
     chmodSync(join(b.cwd, "tree.sh"), 0o755);
     const runs = [rpc("./tree.sh"), rpc(`sleep 904.${OWN}`)];
-    await until(() => living(OWN).length >= 4);
+    await until(() => ["901", "902", "903", "904"].every((time) => living(`sleep ${time}.${OWN}`).length > 0));
     abortBash.run(b.ctx, {});
     abortBash.run(b.ctx, {});
     const second = rpc("echo ok");
