@@ -201,7 +201,6 @@ export {
   AsyncMaxJobs,
   BashAutoBackgroundEnabled,
   BashAutoBackgroundThresholdMs,
-  BranchSummaryEnabled,
   CompactionEnabled,
   FollowUpMode,
   ImagesAutoResize,

@@ -258,13 +258,6 @@ export const SkillsEnableSkillCommands = defineSetting({
   summary: "Whether every skill is a slash command /skill:name",
 });
 
-export const BranchSummaryEnabled = defineSetting({
-  name: "branchSummary.enabled",
-  schema: z.boolean(),
-  default: false,
-  summary: "Whether leaving a branch of the session tree summarises it",
-});
-
 // Retry and compaction
 
 export const RetryEnabled = defineSetting({
@@ -312,7 +305,6 @@ export const knownSettings: readonly SettingDefinition[] = [
   ReadDefaultLimit,
   ImagesAutoResize,
   SkillsEnableSkillCommands,
-  BranchSummaryEnabled,
   RetryEnabled,
   CompactionEnabled,
 ];
