@@ -52,5 +52,7 @@ export default [
 ];
 
 function changesSomething(ctx: Context, tool: string): boolean {
-  return ctx.registry.get("tool", tool)?.definition.readOnly !== true;
+  // One that says it for each call (`job`) does not work on the project either way.
+  const { readOnly } = ctx.registry.get("tool", tool)?.definition ?? {};
+  return readOnly === undefined || readOnly === false;
 }
