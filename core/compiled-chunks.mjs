@@ -91,7 +91,8 @@ function cacheOf(name) {
 
 /** @param {string} name */
 function saveLater(name) {
-  if (!isMainThread) return;
+  // V8 rejects what was made under other flags, so a process that was given some leaves none for the others.
+  if (!isMainThread || process.execArgv.length > 0 || process.env.NODE_OPTIONS) return;
   uncached.add(name);
   if (waiting) return;
   waiting = true;

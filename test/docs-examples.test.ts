@@ -59,7 +59,9 @@ describe("docs/extensions.md", () => {
       expect(door, made).toHaveProperty(made ?? "");
       const make = (door as Record<string, unknown>)[made ?? ""] as (...args: unknown[]) => { kind: string };
       const takesToken = made === "defineService" || made === "defineHook" || made === "overrideCommand";
-      const made1 = takesToken ? make(made === "overrideCommand" ? "x" : { name: "x" }, {}) : make({ name: "x" });
+      const made1 = takesToken
+        ? make(made === "overrideCommand" ? "x" : { name: "x" }, {})
+        : make({ name: "x", content: "skills", path: "/x" });
       expect(made1.kind).toBe(kind);
     }
   });

@@ -5,7 +5,7 @@ import { statSync } from "node:fs";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { ToolError } from "mortise/extension";
-import { findSetsid, isExecutable, Nursery } from "./_nursery.ts";
+import { findSetsid, hasPipes, isExecutable, Nursery } from "./_nursery.ts";
 import { MARKER } from "./_processes.ts";
 import { openTerminal, type Terminal } from "./_pty.ts";
 
@@ -138,7 +138,8 @@ export class Launcher {
 
   /** A waiting shell of the nursery; undefined where there can be none. */
   #foster(request: LaunchRequest, key: string): Waiting | undefined {
-    const nursery = request.wrap === undefined ? this.#nurseryFor(request) : undefined;
+    if (request.wrap !== undefined || (!request.pty && !hasPipes)) return undefined;
+    const nursery = this.#nurseryFor(request);
     if (nursery === undefined) return undefined;
     const marker = this.#nextMarker();
     const terminal = this.#open(request);
@@ -184,7 +185,8 @@ export class Launcher {
     if (setsid === undefined) return undefined;
     const wanted = JSON.stringify(env);
     if (this.#nursery?.env !== wanted || !this.#nursery.nursery.hasRoom) {
-      this.#nursery?.nursery.close();
+      // Its last shells may not have been started yet.
+      this.#nursery?.nursery.retire();
       const nursery = new Nursery({ bash: this.#findBash(env["PATH"]), setsid, env, leaked: leaked(this.#terminals) });
       this.#nursery = { env: wanted, nursery };
     }

@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, closeSync, constants, openSync, readFileSync } from "node:fs";
 import { Socket } from "node:net";
+import { isMainThread } from "node:worker_threads";
 import { z } from "mortise/extension";
 import { MARKER } from "./_processes.ts";
 import type { Terminal } from "./_pty.ts";
@@ -99,6 +100,12 @@ export class Nursery {
     // Without a further line the nursery ends; its shells do not.
     if (!this.hasRoom) this.#control.end();
     return shell;
+  }
+
+  /** Lets it start what was asked for, and then end. */
+  retire(): void {
+    for (const place of this.#places.splice(0)) place?.destroy();
+    this.#control.end();
   }
 
   /** Ends it. Shells that wait see the end of their input; those that run go on. */
@@ -203,6 +210,12 @@ class Shell implements Nursling {
     this.#watch.unref();
   }
 }
+
+/**
+ * False in a worker thread: Node remembers there which descriptors were opened, is not told that the socket has closed one, and in
+ * the end closes whatever has its number by then.
+ */
+export const hasPipes = isMainThread;
 
 /** The reading end of the pipe that a waiting shell holds. */
 function openPipe(pid: number): Socket | undefined {

@@ -50,8 +50,8 @@ class BashShell implements Shell {
   readonly #running = new Set<Running>();
   readonly #directories = new Map<string, { base: string; current: string }>();
   #leftovers = false;
-  /** Counts `killAll`: a command that was about to start then must not. */
-  #kills = 0;
+  /** Aborted by `killAll`, for commands that have no shell yet. */
+  #killing = new AbortController();
   #folder: string | undefined;
   #files = 0;
 
@@ -63,11 +63,11 @@ class BashShell implements Shell {
     if (run.command.includes("\0")) throw new ToolError("Cannot run the command: it holds a NUL character");
     const { wrap, pty = false } = run;
     const request: LaunchRequest = { cwd: this.#directory(run), env: this.#environment(run.env), pty, wrap };
-    if (run.signal?.aborted) return notRun(request.cwd);
-    const kills = this.#kills;
-    const prepared = await this.#launcher.take(request);
-    if (run.signal?.aborted || kills !== this.#kills) {
-      discard(prepared);
+    const signals = run.signal === undefined ? [this.#killing.signal] : [run.signal, this.#killing.signal];
+    const taking = this.#launcher.take(request);
+    const prepared = await orAborted(taking, signals);
+    if (prepared === undefined || signals.some((signal) => signal.aborted)) {
+      taking.then(discard, () => {});
       return notRun(request.cwd);
     }
     const artifact = this.#artifactOf(run);
@@ -99,7 +99,8 @@ class BashShell implements Shell {
   }
 
   async killAll(): Promise<void> {
-    this.#kills++;
+    this.#killing.abort();
+    this.#killing = new AbortController();
     const hasLeftovers = this.#leftovers;
     this.#leftovers = false;
     // 1 s: DESIGN §9 "End of input". All at once: the end of the daemon does not wait long for it.
@@ -170,6 +171,18 @@ class BashShell implements Shell {
 
 function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/** Undefined as soon as one of the signals is aborted. */
+function orAborted<T>(promise: Promise<T>, signals: readonly AbortSignal[]): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const stop = () => resolve(undefined);
+    if (signals.some((signal) => signal.aborted)) stop();
+    for (const signal of signals) signal.addEventListener("abort", stop, { once: true });
+    promise.then(resolve, reject).finally(() => {
+      for (const signal of signals) signal.removeEventListener("abort", stop);
+    });
+  });
 }
 
 function notRun(workingDir: string): ShellResult {

@@ -142,18 +142,6 @@ describe.each(["rpc", "rpc-ui"] as const)("bash tool in %s", (mode) => {
     expect(await b.call(bash, { command: "false\ntrue" })).not.toHaveProperty("isError");
   });
 
-  test("stdout and stderr can be opened by name, as scripts do", async () => {
-    const command = "echo one >/dev/stderr; echo two | tee /dev/stdout; echo three >/proc/self/fd/1";
-    // The first command starts a shell, the next one finds a shell that waits.
-    for (let round = 0; round < 3; round++) {
-      expect(
-        textOf(await b.call(bash, { command }))
-          .split("\n")
-          .sort(),
-      ).toEqual(["one", "three", "two", "two"]);
-    }
-  });
-
   test("no output is lost at the exit", async () => {
     for (let round = 0; round < (process.env["MORTISE_SOAK"] ? 200 : 15); round++) {
       expect(textOf(await b.call(bash, { command: "seq 1 1500; echo END" }))).toMatch(/\n1499\n1500\nEND$/);
@@ -249,14 +237,6 @@ describe("shells that wait", () => {
     }
   });
 
-  test("answer when the one who waits for their end has been killed", async () => {
-    await rpc("true");
-    await delay(100);
-    const command = `test $PPID = ${process.pid} && exit 0; echo before; kill -9 $PPID; sleep 0.2; echo after`;
-    expect(await rpc(command)).toMatchObject({ output: "before\nafter\n", cancelled: false });
-    expect(await rpc("echo next")).toMatchObject({ output: "next\n", exitCode: 0 });
-  });
-
   test("start nothing when the command is aborted before it got one", async () => {
     const controller = new AbortController();
     const running = b.call(bash, { command: "touch started" }, controller.signal);
@@ -286,12 +266,6 @@ describe("RPC bash", () => {
       workingDir: b.cwd,
     });
     expect(b.recorded).toMatchObject([{ role: "bashExecution", command: "echo hello; exit 4", output: "hello\n", exitCode: 4 }]);
-  });
-
-  test("lets commands open stdout and stderr by name", async () => {
-    for (let round = 0; round < 3; round++) {
-      expect(await rpc("echo one >/dev/stderr; echo two >/dev/stdout")).toMatchObject({ output: "one\ntwo\n", exitCode: 0 });
-    }
   });
 
   test("keeps the directory, whatever ends the shell", async () => {

@@ -1,0 +1,43 @@
+// Commands over pipes on the built daemon: the shells that a nursery starts, and what their stdout is.
+import { describe, expect, it } from "vitest";
+import { ask, prompt, useProcesses } from "../../cases/_support.ts";
+import type { DaemonProcess } from "../../support/process.ts";
+
+const use = useProcesses();
+/** The first command starts a shell, later ones find a shell that waits. */
+const ROUNDS = 4;
+const byName = "echo one >/dev/stderr; echo two >/dev/stdout; echo three >/proc/self/fd/1; exit 3";
+
+const bash = (daemon: DaemonProcess, command: string) => ask(daemon, "bash", { command });
+
+describe.each(["rpc", "rpc-ui"] as const)("in %s", (mode) => {
+  it("stdout and stderr can be opened by name, as scripts do", async () => {
+    const daemon = use.start({ mode });
+    for (let round = 0; round < ROUNDS; round++) {
+      const { output, exitCode } = await bash(daemon, byName);
+      expect([String(output).split("\n").sort(), exitCode]).toEqual([["", "one", "three", "two"], 3]);
+      const frames = await prompt(daemon, `call bash ${JSON.stringify({ command: byName })}`);
+      const end = frames.find((frame) => frame.type === "tool_execution_end");
+      for (const word of ["one", "two", "three"]) expect(JSON.stringify(end)).toContain(word);
+      expect(JSON.stringify(end)).not.toContain("No such device");
+    }
+  });
+
+  it("commands answer when the one who waits for their end has been killed", async () => {
+    const daemon = use.start({ mode });
+    const command = `test $PPID = ${daemon.child.pid} && exit 0; echo before; kill -9 $PPID; sleep 0.2; echo after`;
+    for (let round = 0; round < ROUNDS; round++) {
+      const { output, cancelled } = await bash(daemon, command);
+      expect([output === "" || output === "before\nafter\n", cancelled]).toEqual([true, false]);
+      expect(await bash(daemon, "echo next")).toMatchObject({ output: "next\n", exitCode: 0 });
+    }
+  });
+
+  it("many at once each have their own output and code", async () => {
+    const daemon = use.start({ mode });
+    const runs = Array.from({ length: 70 }, (_, index) => bash(daemon, `echo ${index}; exit ${index}`));
+    for (const [index, answer] of (await Promise.all(runs)).entries()) {
+      expect(answer).toMatchObject({ output: `${index}\n`, exitCode: index });
+    }
+  });
+});
