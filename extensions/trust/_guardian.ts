@@ -17,13 +17,18 @@ export class Guardian {
   /** Cases that were told or asked; the same one is not brought up twice. */
   readonly #told: Set<string>;
   readonly #asked = new Set<string>();
+  readonly #lookAgain: () => void;
+  /** The case of the last look. */
+  #seen: string | undefined;
   #declined: boolean;
   #asking: Promise<boolean> | undefined;
   #withdraw: AbortController | undefined;
 
-  constructor(ctx: Context, hot: Hot) {
+  /** `lookAgain` calls `check` in a moment. */
+  constructor(ctx: Context, hot: Hot, lookAgain: () => void) {
     this.#ctx = ctx;
     this.#hot = hot;
+    this.#lookAgain = lookAgain;
     const before = Memory.safeParse(hot.data).data;
     this.#told = new Set(before?.told);
     this.#declined = before?.declined ?? false;
@@ -38,6 +43,11 @@ export class Guardian {
     const found = this.#pending();
     // Nothing is left to ask about: a question that is open is taken back.
     if (found === undefined) return this.#withdraw?.abort();
+    // News must look the same twice: what is just being written would be told and asked about in each of its stages.
+    if (found.key !== this.#seen && !this.#told.has(found.key)) {
+      this.#seen = found.key;
+      return this.#lookAgain();
+    }
     this.#tell(found);
     const isOff = this.#ctx.mode !== "rpc-ui" || !this.#ctx.hasUI;
     // A no to the project holds until the daemon ends; what the agent writes later is another matter each time.

@@ -12,20 +12,23 @@ import { Guardian } from "./_guardian.ts";
 /** Later than the settings need to read their file: what waits there for a yes is asked of them. */
 const SETTLE_MS = 250;
 const FOLLOW_AFTER_MS = 100;
+/** Longer than writing a file takes. */
+const AGAIN_MS = 60;
 const START_LIMIT_MS = 15_000;
 
 export default defineExtension({
   name: "trust",
   setup(scope) {
     const { ctx } = scope;
-    const guardian = new Guardian(ctx, scope.hot);
     let timer: NodeJS.Timeout | undefined;
     let following: NodeJS.Timeout | undefined;
-    const checkSoon = () => {
+    const checkIn = (ms: number) => {
       clearTimeout(timer);
-      timer = setTimeout(() => guardian.check(), SETTLE_MS);
+      timer = setTimeout(() => guardian.check(), ms);
       timer.unref();
     };
+    const checkSoon = () => checkIn(SETTLE_MS);
+    const guardian = new Guardian(ctx, scope.hot, () => checkIn(AGAIN_MS));
     scope.own(() => {
       clearTimeout(timer);
       clearTimeout(following);
@@ -37,7 +40,8 @@ export default defineExtension({
       following.unref();
     };
     const follow = () => {
-      const code = ctx.use(ProjectCode);
+      const code = ctx.tryUse(ProjectCode);
+      if (code === undefined) return;
       const watch = watchPaths(
         code.watched,
         () => {
