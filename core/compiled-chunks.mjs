@@ -3,7 +3,7 @@
 // that re-exports what `load` gives, so that every door and every lazy import sees one instance. The caches belong to one version of
 // V8 and lie beside the chunks in a folder of its name; where there is none for the Node that runs, it is made once, a while after
 // the start. Without a cache, or with one that V8 rejects, all works the same and starts slower.
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { Script } from "node:vm";
@@ -18,8 +18,10 @@ const SAVE_AFTER_MS = 5_000;
 const modules = new Map();
 /** @type {Map<string, import("node:vm").Script>} */
 const scripts = new Map();
-/** Chunks that came without a cache. @type {Set<string>} */
+/** Chunks that came without a cache, or with one that does not fit. @type {Set<string>} */
 const uncached = new Set();
+/** Rejected once the flags of V8 are others than at the start: what is made then would be rejected at the next one. */
+const probe = new Script("0").createCachedData();
 let waiting = false;
 
 /**
@@ -71,7 +73,7 @@ function compile(name) {
   // The cache holds the file name: one without a folder lets the installation be moved.
   const script = new Script(readFileSync(new URL(`${name}.code`, here), "utf8"), { filename: `mortise/${name}.js`, cachedData });
   scripts.set(name, script);
-  if (cachedData === undefined) saveLater(name);
+  if (cachedData === undefined || script.cachedDataRejected) saveLater(name);
   return script;
 }
 
@@ -108,7 +110,8 @@ function saveNext() {
   if (name === undefined) return;
   uncached.delete(name);
   try {
-    if (!existsSync(cacheOf(name))) saveCaches([name]);
+    if (new Script("0", { filename: "mortise/probe.js", cachedData: probe }).cachedDataRejected) uncached.clear();
+    else saveCaches([name]);
   } catch {
     uncached.clear();
   }

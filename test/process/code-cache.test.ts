@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync, watch, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { BIN, ROOT, startProcess } from "../support/process.ts";
 
@@ -82,6 +83,22 @@ test("without a cache all works, and one is made for the next start", async () =
     await daemon.dispose();
   }
   await turn(main);
+});
+
+test("a process whose flags were changed leaves no cache that others cannot use", async () => {
+  const { main, chunks, cache } = installed();
+  rmSync(cache, { recursive: true });
+  const flags = 'import { setFlagsFromString } from "node:v8"; setFlagsFromString("--expose-gc"); export default [];';
+  const daemon = startProcess({ command: [process.execPath, main], files: { "extensions/flags.mjs": flags } });
+  try {
+    await daemon.request("get_state");
+    // Longer than it waits before it makes one.
+    await delay(7_000);
+    expect(readdirSync(chunks).filter((name) => name.startsWith("cache-"))).toEqual([]);
+    expect(await daemon.end()).toBe(0);
+  } finally {
+    await daemon.dispose();
+  }
 });
 
 test("a cache that does not fit is passed over", async () => {
