@@ -1,6 +1,7 @@
 // Running ripgrep: no shell, every value behind `=` or `--`, so that none of them can become a flag. Records are handed over as
 // they come; the caller stops the search when it has enough.
 import { type ChildProcess, spawn } from "node:child_process";
+import type { Readable } from "node:stream";
 import { errorMessage, ToolError } from "mortise/extension";
 
 const TIMEOUT_MS = 30_000;
@@ -86,25 +87,8 @@ async function start(args: readonly string[], cwd: string): Promise<ChildProcess
 /** Blocks are decoded as a whole, which costs far less than record by record. */
 async function readRecords(child: ChildProcess, options: RgOptions, outcome: RgOutcome): Promise<void> {
   const separator = String.fromCharCode(options.separator);
-  let pending: Buffer[] = [];
-  let size = 0;
   let turn = performance.now();
-  for await (const data of child.stdout ?? []) {
-    let chunk: Buffer = data;
-    if (size > MAX_RECORD) {
-      const end = chunk.indexOf(options.separator);
-      if (end < 0) continue;
-      outcome.droppedRecords++;
-      chunk = chunk.subarray(end + 1);
-      size = 0;
-    }
-    const last = chunk.lastIndexOf(options.separator);
-    const block = last < 0 ? undefined : Buffer.concat([...pending, chunk.subarray(0, last)]);
-    const rest = last < 0 ? chunk : chunk.subarray(last + 1);
-    pending = last < 0 ? [...pending, rest] : [rest];
-    size = last < 0 ? size + rest.length : rest.length;
-    if (size > MAX_RECORD) pending = [];
-    if (block === undefined || (options.needle !== undefined && !block.includes(options.needle))) continue;
+  for await (const block of blocksOf(child.stdout, options, outcome)) {
     let count = 0;
     for (const record of block.toString().split(separator)) {
       if (!options.onRecord(record)) {
@@ -118,6 +102,76 @@ async function readRecords(child: ChildProcess, options: RgOptions, outcome: RgO
         turn = performance.now();
       }
     }
+  }
+}
+
+/**
+ * Whole records of the output, those left out that cannot hold the needle. Chunks are looked at as they come: handing each of
+ * thousands through a promise would take longer than ripgrep needs to make them.
+ */
+async function* blocksOf(stdout: Readable | null, options: RgOptions, outcome: RgOutcome): AsyncGenerator<Buffer> {
+  if (stdout === null) return;
+  const blocks: Buffer[] = [];
+  const cutter = new Cutter(options.separator, () => outcome.droppedRecords++);
+  let ended = false;
+  let wake = () => {};
+  stdout.on("data", (chunk: Buffer) => {
+    const block = cutter.push(chunk);
+    if (block === undefined || (options.needle !== undefined && !block.includes(options.needle))) return;
+    blocks.push(block);
+    stdout.pause();
+    wake();
+  });
+  for (const event of ["end", "close", "error"]) {
+    stdout.once(event, () => {
+      ended = true;
+      wake();
+    });
+  }
+  for (;;) {
+    const block = blocks.shift();
+    if (block !== undefined) {
+      yield block;
+    } else if (ended) {
+      return;
+    } else {
+      const woken = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      stdout.resume();
+      await woken;
+    }
+  }
+}
+
+/** Cuts a stream into blocks of whole records. A record that is too long is dropped; one without an end is none. */
+class Cutter {
+  readonly #separator: number;
+  readonly #onDropped: () => void;
+  #pending: Buffer[] = [];
+  #size = 0;
+
+  constructor(separator: number, onDropped: () => void) {
+    this.#separator = separator;
+    this.#onDropped = onDropped;
+  }
+
+  push(data: Buffer): Buffer | undefined {
+    let chunk = data;
+    if (this.#size > MAX_RECORD) {
+      const end = chunk.indexOf(this.#separator);
+      if (end < 0) return undefined;
+      this.#onDropped();
+      chunk = chunk.subarray(end + 1);
+      this.#size = 0;
+    }
+    const last = chunk.lastIndexOf(this.#separator);
+    const block = last < 0 ? undefined : Buffer.concat([...this.#pending, chunk.subarray(0, last)]);
+    const rest = last < 0 ? chunk : chunk.subarray(last + 1);
+    this.#pending = last < 0 ? [...this.#pending, rest] : [rest];
+    this.#size = last < 0 ? this.#size + rest.length : rest.length;
+    if (this.#size > MAX_RECORD) this.#pending = [];
+    return block;
   }
 }
 
