@@ -268,7 +268,7 @@ async function peer(kind: "jiti" | "node", count: number): Promise<Kept> {
 const PEER_RELOADS = 1000;
 
 /** Heap, timers, watchers and files that `count` reloads of three files leave, beside the loaders of others. */
-export async function kept(add: Add, count = process.env["MORTISE_SOAK"] === undefined ? 300 : 5000): Promise<void> {
+export async function kept(add: Add, count = process.env["MORTISE_SOAK"] === undefined ? 1000 : 5000): Promise<void> {
   const fewer = Math.min(count, PEER_RELOADS);
   const loaders: [string, number, () => Promise<Kept>][] = [
     ["mortise", count, () => mortise(count)],
