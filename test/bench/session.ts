@@ -86,6 +86,8 @@ export interface SessionFigures {
   streamHeld: Held;
   deltaUs: number;
   residentMiB: number;
+  /** What streaming took of memory. */
+  grownMiB: number;
 }
 
 const DELTAS = 5000;
@@ -126,6 +128,7 @@ export async function measureSession(entries: number, window: number): Promise<S
     }
     const turnHeld = await lag();
     server.script.deltas = DELTAS;
+    const before = residentMiB(host.pid);
     // Without what a turn costs however short its answer is.
     const deltaUs = ((await host.turn("stream")) - median(next)) * (1000 / DELTAS);
     const streamHeld = await lag();
@@ -139,6 +142,7 @@ export async function measureSession(entries: number, window: number): Promise<S
       streamHeld,
       deltaUs,
       residentMiB: residentMiB(host.pid),
+      grownMiB: residentMiB(host.pid) - before,
     };
   } finally {
     await host.end();
@@ -151,7 +155,15 @@ export const SESSION_SIZES = [100, 1000, 20_000];
 /** Tokens: one holds every session here, in one the largest has to be compacted. */
 export const SESSION_WINDOWS = { fits: 20_000_000, compacts: 200_000 };
 
-export function figureOf({ openMs, firstTurnMs, turnMs, deltaUs, residentMiB: mib, ...figures }: SessionFigures): string {
+export function figureOf({
+  openMs,
+  firstTurnMs,
+  turnMs,
+  deltaUs,
+  residentMiB: mib,
+  grownMiB,
+  ...figures
+}: SessionFigures): string {
   const ms = (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} ms`;
   const held = [figures.openHeld, figures.firstHeld, figures.turnHeld, figures.streamHeld];
   const most = ms(Math.max(...held.map(({ clock }) => clock)));
@@ -162,7 +174,7 @@ export function figureOf({ openMs, firstTurnMs, turnMs, deltaUs, residentMiB: mi
     `next ${ms(turnMs)}`,
     `${deltaUs.toFixed(0)} µs a delta`,
     `loop held ${most} at most (${cpu} of CPU)`,
-    `${mib.toFixed(0)} MiB`,
+    `${mib.toFixed(0)} MiB, ${grownMiB.toFixed(0)} more than before the deltas`,
   ].join(", ");
 }
 
