@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:f
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type DaemonProcess, processesWith } from "../support/process.ts";
+import { hasTerminal } from "../support/terminal.ts";
 import { ask, eventually, isAlive, prompt, request, sessionFiles, sleep, useProcesses } from "./_support.ts";
 
 const use = useProcesses();
@@ -44,7 +45,7 @@ describe("case 28 e: after kill -9 of the daemon", () => {
     await kill(daemon);
     await eventually("it ended", () => processesWith(`.${mark}`).length === 0, END_LIMIT_MS);
     expect(readFileSync(told, "utf8")).toBe("HUP\n");
-    expect(existsSync(`${told}.tty`)).toBe(mode === "rpc");
+    expect(existsSync(`${told}.tty`)).toBe(mode === "rpc" && hasTerminal);
   });
 
   it(

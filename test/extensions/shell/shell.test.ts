@@ -1,7 +1,6 @@
 // The Shell service through the bash tool and the RPC commands, with real processes.
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -12,6 +11,7 @@ import bash from "../../../builtin-tools/bash.ts";
 import abortBash from "../../../extensions/shell/abort-bash.ts";
 import rpcBash from "../../../extensions/shell/bash.ts";
 import { type Bench, bench, textOf } from "../../builtin-tools/_support.ts";
+import { hasTerminal } from "../../support/terminal.ts";
 
 let b: Bench;
 afterEach(() => b.close());
@@ -148,14 +148,6 @@ describe.each(["rpc", "rpc-ui"] as const)("bash tool in %s", (mode) => {
     }
   });
 });
-
-const hasTerminal = (() => {
-  try {
-    return createRequire(import.meta.url)("node-pty") !== undefined;
-  } catch {
-    return false;
-  }
-})();
 
 test.skipIf(!hasTerminal)("plain rpc gives a terminal without input, rpc-ui pipes", async () => {
   const command = "test -t 0 || printf 'in '; test -t 1 || printf 'out '; test -t 2 || printf err";
