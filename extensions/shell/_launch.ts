@@ -7,7 +7,7 @@ import type { Readable, Writable } from "node:stream";
 import { ToolError } from "mortise/extension";
 import { findSetsid, hasPipes, isExecutable, Nursery } from "./_nursery.ts";
 import { MARKER } from "./_processes.ts";
-import { openTerminal, type Terminal } from "./_pty.ts";
+import { openTerminal, type Terminal, terminalFault } from "./_pty.ts";
 
 /** A shell that takes a command. */
 export interface Prepared {
@@ -63,6 +63,8 @@ export class Launcher {
   #bash: string | undefined;
   #closed = false;
   #told = false;
+  /** Why there are no terminals; empty when there are, undefined while nobody has asked. */
+  #fault: string | undefined;
   readonly #noTerminal: (reason: string) => void;
 
   /** `prefix` starts the marker of every process of this daemon; `noTerminal` is told once why commands run over pipes. */
@@ -76,7 +78,8 @@ export class Launcher {
    *
    * @throws {ToolError} when no shell can be started
    */
-  async take(request: LaunchRequest): Promise<Prepared> {
+  async take(wanted: LaunchRequest): Promise<Prepared> {
+    const request = this.#possible(wanted);
     const key = keyOf(request);
     let fostered = false;
     for (;;) {
@@ -101,8 +104,9 @@ export class Launcher {
   }
 
   /** Starts one more shell for the next command of this kind, unless enough wait. Those that wait for another one are ended. */
-  prepare(request: LaunchRequest): void {
+  prepare(wanted: LaunchRequest): void {
     if (this.#closed) return;
+    const request = this.#possible(wanted);
     try {
       const key = keyOf(request);
       let ready = 0;
@@ -141,8 +145,9 @@ export class Launcher {
     if (request.wrap !== undefined || (!request.pty && !hasPipes)) return undefined;
     const nursery = this.#nurseryFor(request);
     if (nursery === undefined) return undefined;
-    const marker = this.#nextMarker();
     const terminal = this.#open(request);
+    if (terminal === undefined && !hasPipes) return undefined;
+    const marker = this.#nextMarker();
     const shell = nursery.start(request.cwd, marker, terminal);
     // It opens the terminal by name.
     terminal?.spawned();
@@ -249,14 +254,27 @@ export class Launcher {
     return `${this.#prefix}${++this.#count}.`;
   }
 
+  /** The same request, without a terminal where there are none. */
+  #possible(request: LaunchRequest): LaunchRequest {
+    if (!request.pty) return request;
+    this.#fault ??= terminalFault() ?? "";
+    if (this.#fault === "") return request;
+    this.#tell(this.#fault);
+    return { ...request, pty: false };
+  }
+
+  /** Once: the model gets the same result either way, so the person is told and not every result (DESIGN §8 "node-pty"). */
+  #tell(fault: string): void {
+    if (!this.#told) this.#noTerminal(fault);
+    this.#told = true;
+  }
+
   /** The terminal, if one is wanted and can be had. */
   #open(request: LaunchRequest): Terminal | undefined {
     if (!request.pty) return undefined;
     const opened = openTerminal();
     if (typeof opened === "string") {
-      // Once: the model gets the same result either way, so the person is told and not every result (DESIGN §8 "node-pty").
-      if (!this.#told) this.#noTerminal(opened);
-      this.#told = true;
+      this.#tell(opened);
       return undefined;
     }
     this.#terminals.add(opened);

@@ -29,14 +29,27 @@ export interface Terminal {
   release(): void;
 }
 
+const NO_TERMINAL = "No terminal: the optional package node-pty is not installed or cannot be loaded; commands run with pipes";
+
+const nodePty = () => Native.parse(createRequire(import.meta.url)("node-pty")).native;
+
+/** Why there are no terminals here; undefined when there are. */
+export function terminalFault(): string | undefined {
+  try {
+    nodePty();
+    return undefined;
+  } catch {
+    return NO_TERMINAL;
+  }
+}
+
 /** Opens a terminal, or says why there is none. */
 export function openTerminal(): Terminal | string {
   let pair: z.infer<typeof Pair>;
   try {
-    const { native } = Native.parse(createRequire(import.meta.url)("node-pty"));
-    pair = Pair.parse(native.open(COLUMNS, ROWS));
+    pair = Pair.parse(nodePty().open(COLUMNS, ROWS));
   } catch {
-    return "No terminal: the optional package node-pty is not installed or cannot be loaded; commands run with pipes";
+    return NO_TERMINAL;
   }
   // Opened again by name: the native descriptor is non-blocking, which the child would inherit and lose output by.
   const childFd = openSync(pair.pty, constants.O_RDWR | constants.O_NOCTTY);
