@@ -81,7 +81,7 @@ export class Gen {
     const deadline = this.retiredAt + DRAIN_MS;
     if (at < deadline) return;
     // Past the limit the end of the last run is seen within a second; until then either is right.
-    if (this.lastRunAt <= deadline || at >= this.lastRunAt + RUN_CHECK_MS || this.scope.state === "disposed") this.end();
+    if (this.lastRunAt < deadline || at >= this.lastRunAt + RUN_CHECK_MS || this.scope.state === "disposed") this.end();
   }
 
   /** No further code of it runs: what is open is given up. */
