@@ -60,13 +60,17 @@ export class ParseError extends SyntaxError {
   }
 }
 
+const STOPPED = "The loader was stopped";
+
 export class Transformer {
   readonly #cacheDir: string | undefined;
   readonly #workerUrl: URL;
   readonly #memory = new Map<string, Map<string, TransformResult>>();
   readonly #pending = new Map<number, Pending>();
   readonly #running = new Map<string, Promise<TransformResult>>();
+  readonly #writes = new Set<Promise<void>>();
   #worker: Worker | undefined;
+  #stopped = false;
   #idle: NodeJS.Timeout | undefined;
   #nextId = 1;
   #written = 0;
@@ -118,16 +122,19 @@ export class Transformer {
   }
 
   /** Starts the worker before it is needed. */
-  warm(): Promise<void> {
-    return this.#ask({ filename: "warm.ts", source: "export default 1", async: true }).then(() => {});
+  async warm(): Promise<void> {
+    await this.#ask({ filename: "warm.ts", source: "export default 1", async: true });
   }
 
+  /** Resolves when nothing of it runs any more and nothing is written to the cache. */
   async stop(): Promise<void> {
     clearTimeout(this.#idle);
+    this.#stopped = true;
     const worker = this.#worker;
     this.#worker = undefined;
-    this.#fail(new Error("The loader was stopped"));
+    this.#fail(new Error(STOPPED));
     await worker?.terminate();
+    await Promise.all(this.#writes);
   }
 
   async #produce(request: TransformRequest, key: string): Promise<TransformResult> {
@@ -138,7 +145,8 @@ export class Transformer {
     }
     const result = readAnswer(request.filename, await this.#ask({ ...request }));
     this.#remember(request.filename, key, result);
-    void this.#write(key, result);
+    const write = this.#write(key, result).finally(() => this.#writes.delete(write));
+    this.#writes.add(write);
     return result;
   }
 
@@ -153,7 +161,9 @@ export class Transformer {
     });
   }
 
+  /** @throws {Error} after `stop`. */
   #ensureWorker(): Worker {
+    if (this.#stopped) throw new Error(STOPPED);
     clearTimeout(this.#idle);
     if (this.#worker !== undefined) return this.#worker;
     // Options of the parent (tsx, vitest, --inspect) mean nothing to plain JavaScript and cost its start.

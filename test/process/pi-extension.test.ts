@@ -56,6 +56,17 @@ function scriptTurn(service: FakeServer, n: number): () => void {
   return release;
 }
 
+/** Scripts an answer of words alone that begins only when it is released: until then nothing of its turn is in the frames. */
+function scriptEnd(service: FakeServer, text: string): () => void {
+  let release = (): void => {};
+  const hold = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  releases.push(release);
+  service.script({ text, hold });
+  return release;
+}
+
 const ui = (frames: readonly Frame[], method: string) =>
   frames.filter((frame) => frame.type === "extension_ui_request" && frame["method"] === method);
 const statuses = (frames: readonly Frame[]) =>
@@ -191,6 +202,7 @@ describe.each(["rpc", "rpc-ui"] as const)("An extension written for pi, with %s"
   it("does everything once per event, before, during and after ten saves in the middle of a turn", async () => {
     const { daemon, service } = await begin(mode);
     let release = scriptTurn(service, 0);
+    let last = (): void => {};
     daemon.send({ id: "turn", type: "prompt", message: "?? begin" });
     await service.request(1);
 
@@ -206,12 +218,13 @@ describe.each(["rpc", "rpc-ui"] as const)("An extension written for pi, with %s"
       expect(await ask(daemon, "get_state")).toMatchObject({ isStreaming: true });
       const finish = release;
       if (n < SAVES) release = scriptTurn(service, n + 1);
-      else service.script({ text: "All done" });
+      else last = scriptEnd(service, "All done");
       await toolsOf(daemon, service, n, finish);
       const texts = userTexts(service.requests[n + 1]?.body);
       expect(texts.filter((text) => text.includes(`note ${n}`))).toEqual([expanded(`note ${n}`, n)]);
       expect(texts.filter((text) => text.startsWith("Workshop note"))).toEqual([`Workshop note of version ${n}`]);
     }
+    last();
     await wait(daemon, (frame) => frame["statusText"] === `Version ${SAVES}: agent_settled`);
     expect(daemon.frames.filter((frame) => frame.type === "agent_start")).toHaveLength(1);
     expect(daemon.frames.filter((frame) => frame.type === "agent_end")).toHaveLength(1);
@@ -243,12 +256,13 @@ async function afterwards(daemon: DaemonProcess, service: FakeServer): Promise<v
   const from = daemon.frames.length;
   const before = service.requests.length;
   const release = scriptTurn(service, SAVES);
-  service.script({ text: "Done again" });
+  const last = scriptEnd(service, "Done again");
   daemon.send({ id: "again", type: "prompt", message: "?? again" });
   const asked = await service.request(before + 1);
   expect(userTexts(asked.body).filter((text) => text.startsWith("again"))).toEqual([expanded("again", SAVES)]);
   expect(JSON.stringify(asked.body).match(/Workshop rules of version \d+/g)).toEqual([`Workshop rules of version ${SAVES}`]);
   await toolsOf(daemon, service, SAVES, release);
+  last();
   await wait(daemon, (frame) => frame["statusText"] === `Version ${SAVES}: agent_settled`, from);
   expectOncePerEvent(daemon.frames.slice(from), SAVES, ["agent_start", "turn_start", "turn_end", "agent_end"]);
   expect(statuses(daemon.frames.slice(from)).filter((text) => text.endsWith("agent_settled"))).toHaveLength(1);

@@ -182,7 +182,7 @@ class Running implements DaemonProcess {
       this.child.kill("SIGKILL");
       await this.exited;
     }
-    if (!this.#setup.keep) rmSync(this.#setup.home, { recursive: true, force: true });
+    if (!this.#setup.keep) rmSync(this.#setup.home, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
   }
 }
 

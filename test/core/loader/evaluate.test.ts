@@ -1,5 +1,5 @@
 import type { EventEmitter } from "node:events";
-import { symlink } from "node:fs/promises";
+import { readdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -408,17 +408,30 @@ describe("cache", () => {
   test("a second process finds the result on disk and starts no worker", async () => {
     const cache = await folderWith();
     const request = { filename: "/nowhere/a.ts", source: "export const a: number = 1", async: true };
-    const first = await newTransformer(cache).transform(request);
+    const one = newTransformer(cache);
+    const first = await one.transform(request);
+    // The load does not wait for the write to the cache; the end of the loader does.
+    await one.stop();
     const noWorker = new URL("file:///nowhere/worker.mjs");
-    const deadline = Date.now() + 5000;
-    let second: unknown;
-    // The write is not waited for by the load; the result is there within moments.
-    while (second === undefined && Date.now() < deadline) {
-      second = await newTransformer(cache, noWorker)
-        .transform(request)
-        .catch(() => undefined);
-    }
+    const second = await newTransformer(cache, noWorker).transform(request);
     expect(second).toEqual(first);
+  });
+
+  test("after the end nothing is written and no worker is begun", async () => {
+    const cache = await folderWith();
+    const transformer = newTransformer(cache);
+    const names = Array.from({ length: 20 }, (_, n) => `/nowhere/${n}.ts`);
+    const ends = names.map((filename) => transformer.transform({ filename, source: "export default 1", async: true }));
+    const settled = Promise.allSettled(ends);
+    await ends[0];
+    await transformer.stop();
+    const files = () => readdir(join(cache, "modules"));
+    const written = await files();
+    expect(written.filter((name) => name.endsWith(".tmp"))).toEqual([]);
+    expect(written).not.toEqual([]);
+    await settled;
+    await expect(transformer.transform({ filename: "/nowhere/late.ts", source: "1", async: true })).rejects.toThrow("stopped");
+    expect(await files()).toEqual(written);
   });
 
   test("the same source under another name is another result", async () => {

@@ -15,7 +15,7 @@ export const soak = process.env["MORTISE_SOAK"] !== undefined;
 /** A folder that is removed after the test. */
 export function tempDir(): string {
   const dir = mkdtempSync(join(tmpdir(), "mortise-session-"));
-  cleanups.push(() => rmSync(dir, { recursive: true, force: true }));
+  cleanups.push(() => rmSync(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }));
   return dir;
 }
 
