@@ -79,7 +79,7 @@ function normalise(message: AgentMessage, iso: string): AgentMessage | undefined
       return withContent(message, inputContent(message.content) ?? "", iso);
     case "toolResult":
       if (typeof raw["toolCallId"] !== "string") return undefined;
-      return withContent(message, blocks(message.content, isInputBlock) ?? [], iso, {
+      return withContent(message, resultContent(message.content), iso, {
         toolName: textOr(raw["toolName"], "unknown"),
         isError: raw["isError"] === true,
       });
@@ -218,6 +218,12 @@ function withFields<M extends AgentMessage>(message: M, iso: string, fields: Rec
 
 function inputContent(value: unknown): string | InputContent[] | undefined {
   return typeof value === "string" ? value : blocks(value, isInputBlock);
+}
+
+/** Other programs store the result of a tool as a text, too. */
+function resultContent(value: unknown): InputContent[] {
+  if (typeof value === "string") return [{ type: "text", text: value }];
+  return blocks(value, isInputBlock) ?? [];
 }
 
 /** The array itself when every block is sound, else the sound ones. */

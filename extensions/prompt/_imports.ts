@@ -5,6 +5,9 @@ import type { PromptFiles, PromptText } from "./_files.ts";
 
 /** A file imports a file imports a file …: this many times at most. */
 const MAX_HOPS = 5;
+/** Files that import each other several times over grow by powers: what a context file may become, and how often it may ask. */
+const MAX_IMPORTED_CHARS = 200_000;
+const MAX_LOOKUPS = 1000;
 
 export interface ImportRules {
   readonly files: PromptFiles;
@@ -12,15 +15,20 @@ export interface ImportRules {
   allowed(realPath: string): boolean;
 }
 
-/**
- * Fills in imports. Code spans and fenced code are left alone, and so is what names no text file, leads out of what is
- * allowed, or is being imported already.
- */
-export function expandImports(file: PromptText, rules: ImportRules): Promise<string> {
-  return expand(file, rules, [file.realPath]);
+interface Expansion extends ImportRules {
+  charsLeft: number;
+  lookupsLeft: number;
 }
 
-async function expand(file: PromptText, rules: ImportRules, chain: readonly string[]): Promise<string> {
+/**
+ * Fills in imports. Code spans and fenced code are left alone, and so is what names no text file, leads out of what is
+ * allowed, is being imported already, or would make too much of it.
+ */
+export function expandImports(file: PromptText, rules: ImportRules): Promise<string> {
+  return expand(file, { ...rules, charsLeft: MAX_IMPORTED_CHARS, lookupsLeft: MAX_LOOKUPS }, [file.realPath]);
+}
+
+async function expand(file: PromptText, rules: Expansion, chain: readonly string[]): Promise<string> {
   if (!file.text.includes("@")) return file.text;
   const lines: string[] = [];
   let fence: string | undefined;
@@ -37,7 +45,7 @@ async function expand(file: PromptText, rules: ImportRules, chain: readonly stri
   return lines.join("\n");
 }
 
-async function expandLine(line: string, file: PromptText, rules: ImportRules, chain: readonly string[]): Promise<string> {
+async function expandLine(line: string, file: PromptText, rules: Expansion, chain: readonly string[]): Promise<string> {
   let expanded = "";
   for (const part of line.split(/(`+[^`]*`+)/)) {
     if (part.startsWith("`")) {
@@ -60,12 +68,15 @@ async function expandLine(line: string, file: PromptText, rules: ImportRules, ch
 async function importText(
   path: string,
   file: PromptText,
-  rules: ImportRules,
+  rules: Expansion,
   chain: readonly string[],
 ): Promise<string | undefined> {
-  if (path === "" || chain.length > MAX_HOPS) return undefined;
+  if (path === "" || chain.length > MAX_HOPS || rules.lookupsLeft <= 0) return undefined;
+  rules.lookupsLeft--;
   const home = path === "~" || path.startsWith("~/") ? homedir() + path.slice(1) : path;
   const imported = await rules.files.read(resolve(dirname(file.realPath), home));
   if (imported === undefined || chain.includes(imported.realPath) || !rules.allowed(imported.realPath)) return undefined;
+  if (imported.text.length > rules.charsLeft) return undefined;
+  rules.charsLeft -= imported.text.length;
   return expand(imported, rules, [...chain, imported.realPath]);
 }

@@ -92,6 +92,12 @@ describe("version 3 files", () => {
     expect(log.stats().assistantMessages).toBe(1);
   });
 
+  it("with the result of a tool as a text keep it", async () => {
+    const result = { role: "toolResult", toolCallId: "c", toolName: "t", content: "said", isError: true, timestamp: 3 };
+    const { log } = await opened(write([header, { type: "message", id: "a", parentId: null, timestamp: at(1), message: result }]));
+    expect(log.context()).toEqual([{ ...result, content: [{ type: "text", text: "said" }] }]);
+  });
+
   it("with both shapes of model_change", async () => {
     const pi = { type: "model_change", id: "a", parentId: null, timestamp: at(1), provider: "anthropic", modelId: "c" };
     const omp = { type: "model_change", id: "b", parentId: "a", timestamp: at(2), model: "openai/g/x" };

@@ -154,6 +154,29 @@ test("imports are filled in up to five hops, without cycles, outside of code, an
   ]);
 });
 
+test("files that import each other by powers end at a limit; what is past it stays text", async () => {
+  const many = (name: string) => Array.from({ length: 40 }, () => `@${name}`).join("\n");
+  const { prompt } = await start({
+    "project/AGENTS.md": many("a1.md"),
+    ...Object.fromEntries([1, 2, 3, 4].map((n) => [`project/a${n}.md`, many(`a${n + 1}.md`)])),
+    "project/a5.md": "leaf",
+  });
+  const [file] = filesOf(await prompt());
+  expect(file?.[1].length).toBeLessThan(300_000);
+  expect(file?.[1]).toContain("leaf");
+  expect(file?.[1]?.split("\n").at(-1)).toBe("@a1.md");
+});
+
+test("a huge import stays text, and what is imported behind it is filled in", async () => {
+  const { prompt } = await start({
+    "project/AGENTS.md": "@big.md\n@big.md\n@big.md\n@small.md",
+    "project/big.md": "x".repeat(90_000),
+    "project/small.md": "small",
+  });
+  const lines = filesOf(await prompt())[0]?.[1].split("\n") ?? [];
+  expect(lines.map((line) => (line.length > 100 ? line.length : line))).toEqual([90_000, 90_000, "@big.md", "small"]);
+});
+
 test("an untrusted project reaches nothing outside of itself by import or link; a trusted one and the user may", async () => {
   const { bench, prompt } = await start({
     "secret.md": "SECRET",
