@@ -4,6 +4,8 @@ import { type StartOptions, startDaemon, type TestDaemon } from "../../../core/t
 import type { Frame } from "../../../protocol/frame.ts";
 import {
   calls,
+  done,
+  type Gate,
   type Reply,
   type ScriptedProvider,
   says,
@@ -41,6 +43,22 @@ export function textOf(message: ModelMessage | undefined): string {
 /** An answer that starts subagents. */
 export const spawns = (id: string, ...tasks: Record<string, unknown>[]): Reply => calls({ id, name: "task", args: { tasks } });
 export { calls, says };
+
+/** An answer that has begun and ends with the gate. */
+export const held = (gate: Gate, text = "working"): Reply => [
+  { type: "text_start", index: 0 },
+  { type: "text_delta", index: 0, delta: text },
+  gate,
+  done(),
+];
+
+/** The parent starts what `tasks` says and then says what it got. */
+export const parent =
+  (tasks: Record<string, unknown>[], children: Play): Play =>
+  (turn) => {
+    if (turn.told !== "Go") return children(turn);
+    return turn.turn === 0 ? spawns("c1", ...tasks) : says("done");
+  };
 
 export interface TaskDetails {
   results: {
