@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { SecondTries } from "./test/support/second-tries.ts";
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -20,5 +21,8 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // On CI alone: docs/decisions/second-try.md.
+    retry: Number(process.env["MORTISE_TEST_RETRY"] ?? 0),
+    reporters: ["default", new SecondTries()],
   },
 });
