@@ -7,6 +7,7 @@ import type { AgentEnvironment } from "./agent/environment.ts";
 import { agentFrames } from "./agent/events.ts";
 import { dialogWithheld, sessionSwitched } from "./agent/hook-points.ts";
 import type { SettingDefinition } from "./agent/settings.ts";
+import { authorStack } from "./author-stack.ts";
 import { configuredRoots, extensionRoots, PACKAGE_ROOT, projectRoot } from "./extension-roots.ts";
 import { coreFrames } from "./frames.ts";
 import { createHostContributions } from "./host-contributions.ts";
@@ -101,6 +102,7 @@ export class Daemon {
       log: options.log,
       validateResults: options.validateResults ?? false,
       redact: (text) => this.redact(text),
+      authorStack,
       onShutdownRequest: options.onShutdownRequest,
       onQuarantine: (owner, reason) => this.loader.quarantine(owner, reason),
     });

@@ -28,6 +28,8 @@ export interface KernelOptions {
   validateResults?: boolean;
   /** Masks secrets in error frames. */
   redact?: (text: string) => string;
+  /** What the owner of a failure is shown of its stack. */
+  authorStack?: (stack: string, owner: string) => string;
   /** Told once when an extension asked to end the daemon, after the current command's response. */
   onShutdownRequest?: () => void;
   /** Told when an extension fails so often that it should be taken out of service. */
@@ -179,12 +181,13 @@ export class Kernel {
       this.#recent.set(key, now);
       if (this.#recent.size > 500) this.#recent.clear();
       const stack = errorStack(report.error);
+      const shown = stack && redact(this.#options.authorStack?.(stack, report.owner) ?? stack);
       this.send({
         type: "extension_error",
         extensionPath: report.owner,
         event: report.event,
         error: message,
-        ...(stack === undefined ? {} : { stack: redact(stack) }),
+        ...(shown === undefined ? {} : { stack: shown }),
         ...(report.phase === undefined ? {} : { phase: report.phase }),
         ...(report.generation === undefined ? {} : { generation: report.generation }),
       });

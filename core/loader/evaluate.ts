@@ -8,7 +8,7 @@ import { asBuiltin, type EvaluationOptions, ModuleGraph, type ModuleRecord, reac
 import { hasKey, namespaceOf, withDefaultKeys } from "./namespace.ts";
 import { Requires } from "./require.ts";
 import { isNative, ModuleNotFoundError } from "./resolve.ts";
-import type { TransformResult } from "./transform.ts";
+import { ParseError, type TransformResult } from "./transform.ts";
 
 export class Evaluation {
   readonly timings = { resolve: 0, transpile: 0 };
@@ -229,7 +229,7 @@ export class Evaluation {
 
   /** Every statically imported name must exist; a circle is checked when all of it is there. */
   #checkLinks(record: ModuleRecord, final: boolean): void {
-    for (const { specifier, names } of record.imports) {
+    for (const { specifier, names, line } of record.imports) {
       const target = record.targets.get(specifier);
       if (target === undefined || names.length === 0) continue;
       if ("state" in target && target.state !== "done") {
@@ -239,9 +239,8 @@ export class Evaluation {
       const namespace = "state" in target ? namespaceOf(target) : target.namespace;
       for (const name of names) {
         if (hasKey(namespace, name)) continue;
-        throw new SyntaxError(
-          `${record.path}: The module "${specifier}" does not provide an export named "${name}"; correct the import`,
-        );
+        const problem = `The module "${specifier}" does not provide an export named "${name}"; correct the import`;
+        throw new ParseError(record.path, problem, line);
       }
     }
   }

@@ -3,10 +3,11 @@
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
+import { errorMessage } from "../kernel/errors.ts";
 import { HeldFileError, type ReadFile } from "./files.ts";
 import type { OwnedGlobals } from "./globals.ts";
 import { type Location, Resolver } from "./resolve.ts";
-import type { Transformer, TransformResult } from "./transform.ts";
+import { ParseError, type Transformer, type TransformResult } from "./transform.ts";
 import type { VirtualModules } from "./virtual-modules.ts";
 
 export interface EvaluationOptions {
@@ -156,10 +157,15 @@ export function reaches(from: ModuleRecord, to: ModuleRecord): boolean {
 
 /** Fills a record from JSON. @throws {SyntaxError} that names the file. */
 export function setJson(record: ModuleRecord, text: string): void {
+  const json = text.replace(/^\uFEFF/, "");
   try {
-    record.module.exports = JSON.parse(text.replace(/^\uFEFF/, ""));
+    record.module.exports = JSON.parse(json);
   } catch (error) {
-    throw new SyntaxError(`${record.path}: ${error instanceof Error ? error.message : String(error)}`);
+    const message = errorMessage(error);
+    const position = /^(.*?)(?: in JSON)? at position (\d+)/.exec(message);
+    if (position === null) throw new ParseError(record.path, message);
+    const before = json.slice(0, Number(position[2])).split("\n");
+    throw new ParseError(record.path, position[1] ?? message, before.length, before.at(-1)?.length);
   }
   record.module.loaded = true;
 }

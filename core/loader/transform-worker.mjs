@@ -3,7 +3,7 @@
 import { parentPort } from "node:worker_threads";
 import { createJiti } from "jiti";
 
-/** @typedef {{ specifier: string, names: string[] }} NamedImports */
+/** @typedef {{ specifier: string, names: string[], line?: number }} NamedImports */
 
 // Babel warns of what jiti's own plugins do (`export default import.meta.url`); nobody can act on it.
 console.warn = () => {};
@@ -38,7 +38,7 @@ function collectorPlugin(found) {
             names.push(specifier.imported.name ?? specifier.imported.value);
           }
         }
-        found.imports.push({ specifier: path.node.source.value, names });
+        found.imports.push({ specifier: path.node.source.value, names, line: path.node.loc?.start.line });
       },
       "ExportNamedDeclaration|ExportAllDeclaration"(path) {
         if (path.node.source && path.node.exportKind !== "type") {

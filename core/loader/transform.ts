@@ -9,7 +9,7 @@ import { z } from "zod";
 
 const TransformResult = z.object({
   code: z.string(),
-  imports: z.array(z.object({ specifier: z.string(), names: z.array(z.string()) })),
+  imports: z.array(z.object({ specifier: z.string(), names: z.array(z.string()), line: z.number().optional() })),
   requires: z.array(z.string()),
   /** Every module named by an import or export statement, type-only ones included. */
   sources: z.array(z.string()),
@@ -30,7 +30,7 @@ export interface TransformRequest {
 }
 
 /** Grows when transform-worker.mjs produces other code for the same source. */
-const FORMAT = 2;
+const FORMAT = 3;
 /** Results kept in memory per file: the one in use and the one before. */
 const KEPT_PER_FILE = 2;
 const KEPT_FILES = 1000;
@@ -45,15 +45,16 @@ interface Pending {
   reject(error: Error): void;
 }
 
-/** A module that cannot be parsed. `message` starts with file:line:column. */
+/** A module that cannot be parsed, or linked. `message` starts with file:line:column, and the stack names that place alone. */
 export class ParseError extends SyntaxError {
   readonly file: string;
   readonly line: number | undefined;
   readonly column: number | undefined;
   constructor(file: string, message: string, line?: number, column?: number) {
     // Babel counts columns from 0, everybody else from 1.
-    const place = line === undefined ? file : `${file}:${line}:${(column ?? 0) + 1}`;
+    const place = [file, line, column === undefined ? undefined : column + 1].filter((part) => part !== undefined).join(":");
     super(`${place}: ${message.replace(/[.\s]+$/, "")}`);
+    this.stack = `${this.name}: ${this.message}\n    at ${place}`;
     this.file = file;
     this.line = line;
     this.column = column === undefined ? undefined : column + 1;

@@ -120,6 +120,13 @@ test("the environment of the daemon's commands is as it was, and what was printe
     expect(typeof (JSON.parse(line) as Frame).type, line.slice(0, 300)).toBe("string");
 });
 
+test("no stack that was sent names the daemon's own code", () => {
+  const stacks = daemon.frames.flatMap((frame) => (frame.type === "extension_error" ? String(frame["stack"]) : []));
+  expect(stacks.length).toBeGreaterThan(20);
+  // Beside the author's lines there is only what these call of Node.
+  for (const stack of stacks) expect(stack).not.toMatch(/\(?mortise\/|\/dist|AsyncLocalStorage|processTicks/);
+});
+
 test("it ends as always", { timeout: 60_000 }, async () => {
   daemon.write(
     "extensions/last.ts",
