@@ -70,6 +70,9 @@ export class Evaluation {
   async #import(specifier: string, importer: ModuleRecord): Promise<unknown> {
     this.#options.assertLive(`import "${specifier}"`);
     this.#graph.specifiers.add(specifier);
+    // What a module got once it gets again: an old version whose files are gone goes on with its own.
+    const known = importer.targets.get(specifier);
+    if (known !== undefined) return "state" in known ? this.#await(known, importer) : known.namespace;
     const started = performance.now();
     const location = this.#graph.locate(specifier, importer.path);
     this.timings.resolve += performance.now() - started;

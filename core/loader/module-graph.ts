@@ -71,6 +71,7 @@ export class ModuleGraph {
     this.#resolver = new Resolver({
       root: options.root,
       isVirtual: (specifier) => options.virtualModules.has(specifier),
+      isKnown: (path) => this.records.has(path),
       onMissing: (path) => {
         this.missing.add(path);
         this.onFile?.();

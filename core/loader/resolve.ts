@@ -18,6 +18,8 @@ export interface ResolverOptions {
   /** The unit's folder: `node_modules` above it do not make the unit itself native. */
   root: string;
   isVirtual(specifier: string): boolean;
+  /** A file of this generation: it answers as it was read, whatever lies there now. */
+  isKnown(path: string): boolean;
   /** A path that would have been taken, had it existed. */
   onMissing(path: string): void;
   /** A link that was followed; it may be pointed elsewhere. */
@@ -71,6 +73,7 @@ export class Resolver {
   /** The file a path stands for, by real path. */
   #probe(path: string): string | undefined {
     for (const candidate of candidates(path)) {
+      if (this.#options.isKnown(candidate)) return candidate;
       if (!isFile(candidate)) {
         this.#options.onMissing(candidate);
         continue;

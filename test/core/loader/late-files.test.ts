@@ -49,3 +49,36 @@ test("a file that was looked for in vain, and a link that is pointed elsewhere",
   await symlink("../two.ts", join(root, "_late.ts"));
   await started.answers("ver", "two", 2000);
 });
+
+test("a call of an old version gets the files that version evaluated, after they are gone or others", async () => {
+  const world = globalThis as Record<string, unknown>;
+  let release = () => {};
+  world["deleted"] = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const late = `(async () => {
+    await globalThis.deleted;
+    const lib = await import("./_lib.js");
+    const again = await import("./_lib");
+    return [lib === again, lib.n, require("./_old.cjs").n, (await import("./_data.json")).default.n, lib.other === await import("./sub/_other.ts")].join();
+  })()`;
+  const folder = await folderWith({
+    "x.ts": `import "./_lib.ts"; import "./_old.cjs"; import "./_data.json"; ${tool(late)}`,
+    "_lib.ts": `export const n = "lib"; import * as other from "./sub/_other.ts"; export { other };`,
+    "_old.cjs": `exports.n = "old";`,
+    "_data.json": `{"n": "data"}`,
+    "sub/_other.ts": "export const o = 1;",
+  });
+  const started = await start(folder, { watch: true });
+  await started.loader.watching;
+  const old = started.host.registry.get("tool", "ver")?.scope;
+  const answer = started.call("ver");
+  await write(folder, { "x.ts": tool(`"new"`), "_data.json": `{"n": "newer"}` });
+  for (const path of ["_lib.ts", "_old.cjs", "sub"]) await rm(join(folder, path), { recursive: true });
+  const { registry } = started.host;
+  await started.until(() => registry.get("tool", "ver")?.scope !== old, 10_000);
+  expect(await started.call("ver")).toBe("new");
+  release();
+  expect(await answer).toBe("true,lib,old,data,true");
+  delete world["deleted"];
+});
