@@ -1,5 +1,6 @@
 // Slash commands: text that starts with `/` in a prompt.
 import { z } from "zod";
+import type { ImageContent } from "../../protocol/content.ts";
 import type { Context } from "../kernel/context.ts";
 import { type Definition, define, type MaybePromise } from "../kernel/definition.ts";
 import { createToken } from "../kernel/services.ts";
@@ -10,6 +11,10 @@ export type SlashOutcome = void | { prompt: string };
 export interface SlashContext extends Context {
   /** Sends a `command_output` frame. */
   output(text: string): void;
+  /** What came with the prompt besides its text. */
+  readonly images?: readonly ImageContent[] | undefined;
+  /** How the host wants to have queued what comes of it while a run is going; undefined when it did not say. */
+  readonly delivery?: "steer" | "followUp" | undefined;
 }
 
 export interface SlashDefinition extends Definition<"slash command"> {

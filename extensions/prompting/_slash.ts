@@ -8,6 +8,9 @@ export interface SlashMatch {
   args: string;
 }
 
+/** What a host says of a prompt besides its text. */
+export type Manner = Pick<SlashContext, "images" | "delivery">;
+
 /** Extensions' commands leave the lane unless they say otherwise; built-ins stay in it (DESIGN §9). */
 export function isConcurrent(match: SlashMatch): boolean {
   return (match.definition.concurrency ?? (isBuiltin(match) ? "serial" : "concurrent")) === "concurrent";
@@ -17,13 +20,18 @@ function isBuiltin(match: SlashMatch): boolean {
   return match.owner.startsWith("builtin:");
 }
 
+/** True for a command whose name is known in `abort_and_prompt` as well: built-ins and skills are not (protocol-facts §1.3). */
+export function isUsers(match: SlashMatch): boolean {
+  return match.definition.source === "file" || !isBuiltin(match);
+}
+
 /**
  * Runs the command on behalf of `ctx`'s request. A failure is reported as an `extension_error` and counts as handled
  * (protocol facts: `command:<name>`); a refusal of a built-in is printed as `command_output`.
  *
  * @throws what a skill or a template throws: its prompt fails, because the text that was to be sent does not exist.
  */
-export async function runSlash(ctx: Context, match: SlashMatch): Promise<SlashOutcome> {
+export async function runSlash(ctx: Context, match: SlashMatch, manner: Manner = {}): Promise<SlashOutcome> {
   const entry = ctx.registry.stack("slash command", match.definition.name).find((each) => each.definition === match.definition);
   const scope = entry?.scope ?? ctx.scope;
   const release = scope.lease();
@@ -31,7 +39,8 @@ export async function runSlash(ctx: Context, match: SlashMatch): Promise<SlashOu
   const { conversation } = ctx;
   const signal = AbortSignal.any([ctx.signal, conversation.signal]);
   try {
-    return await match.definition.run(slashContext(ctx.derive({ scope, signal, locals: { conversation } })), match.args);
+    const own = slashContext(ctx.derive({ scope, signal, locals: { conversation } }), manner);
+    return await match.definition.run(own, match.args);
   } catch (error) {
     // A skill or a template that cannot be read is a failed prompt; what other built-ins refuse is said in words.
     if (match.definition.source === "skill" || match.definition.source === "file") throw error;
@@ -43,8 +52,10 @@ export async function runSlash(ctx: Context, match: SlashMatch): Promise<SlashOu
   }
 }
 
-function slashContext(ctx: Context): SlashContext {
+function slashContext(ctx: Context, { images, delivery }: Manner): SlashContext {
   return Object.assign(Object.create(ctx) as Context, {
+    images,
+    delivery,
     output: (text: string) => output(ctx, text),
   });
 }

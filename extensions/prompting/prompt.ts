@@ -1,5 +1,5 @@
 import { type Context, defineCommand, ImageContent, SlashCommands, z } from "mortise/extension";
-import { isConcurrent, runSlash, type SlashMatch, settlePending } from "./_slash.ts";
+import { isConcurrent, type Manner, runSlash, type SlashMatch, settlePending } from "./_slash.ts";
 import { announceEnd, sendResult, submitLater } from "./_submit.ts";
 
 /** Acknowledged once accepted; the run's end is `agent_end` (000_…, "Immediate ack vs completion"). */
@@ -21,7 +21,7 @@ export default defineCommand({
   },
   run(ctx, { message, images, streamingBehavior }) {
     const match = message.startsWith("/") ? ctx.tryUse(SlashCommands)?.match(message) : undefined;
-    if (match !== undefined) return slash(ctx, match, images, streamingBehavior);
+    if (match !== undefined) return slash(ctx, match, { images, delivery: streamingBehavior });
     submitLater(ctx, { text: message, images, delivery: streamingBehavior }, true);
     return undefined as never;
   },
@@ -29,13 +29,11 @@ export default defineCommand({
 
 type Acknowledgement = Promise<{ agentInvoked: boolean }>;
 
-type Delivery = "steer" | "followUp" | undefined;
-
-function slash(ctx: Context, match: SlashMatch, images: ImageContent[] | undefined, delivery: Delivery): Acknowledgement {
-  if (!isConcurrent(match)) return finish(ctx, match, images, delivery) as Acknowledgement;
+function slash(ctx: Context, match: SlashMatch, manner: Manner): Acknowledgement {
+  if (!isConcurrent(match)) return finish(ctx, match, manner) as Acknowledgement;
   // Acknowledged first: what the command sends comes after the response.
   const run = async () => {
-    const data = await finish(ctx, match, images, delivery);
+    const data = await finish(ctx, match, manner);
     if (data?.agentInvoked === false) sendResult(ctx, data);
   };
   ctx.track(Promise.resolve().then(run));
@@ -43,12 +41,12 @@ function slash(ctx: Context, match: SlashMatch, images: ImageContent[] | undefin
 }
 
 /** Runs the command to its end; undefined when text of it went on to the model as an ordinary prompt. */
-async function finish(ctx: Context, match: SlashMatch, images: ImageContent[] | undefined, delivery: Delivery) {
-  const outcome = await runSlash(ctx, match);
+async function finish(ctx: Context, match: SlashMatch, manner: Manner) {
+  const outcome = await runSlash(ctx, match, manner);
   if (outcome !== undefined) {
     // A template stands for the text the host sent, so it is queued as that would be; a residual prompt is a new one.
-    const queued = match.definition.source === "file" ? delivery : undefined;
-    submitLater(ctx, { text: outcome.prompt, images, delivery: queued }, true);
+    const delivery = match.definition.source === "file" ? manner.delivery : undefined;
+    submitLater(ctx, { text: outcome.prompt, images: manner.images, delivery }, true);
     return undefined;
   }
   await settlePending(ctx);

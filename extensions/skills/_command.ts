@@ -2,8 +2,10 @@
 import { readFile } from "node:fs/promises";
 import {
   CommandError,
+  type CustomMessage,
   defineSlashCommand,
   errorMessage,
+  type ImageContent,
   parseFrontmatter,
   type Skill,
   type SlashDefinition,
@@ -20,7 +22,7 @@ export function toSlashCommand(skill: Skill): SlashDefinition {
       const submission = ctx.conversation.submitCustom(
         {
           customType: "skill-prompt",
-          content: skillPrompt(skill, text, args),
+          content: withImages(skillPrompt(skill, text, args), ctx.images),
           display: true,
           attribution: "user",
           details: {
@@ -30,7 +32,7 @@ export function toSlashCommand(skill: Skill): SlashDefinition {
             lineCount: text === "" ? 0 : text.split("\n").length,
           },
         },
-        { triggerTurn: true, delivery: "steer" },
+        { triggerTurn: true, delivery: ctx.delivery ?? "steer" },
       );
       // Answered before the dispatch: a slow hook or provider does not hold the acknowledgement (agent-semantics §12 item 11).
       if (ctx.invocation !== undefined) ctx.invocation.agentInvoked = true;
@@ -48,6 +50,10 @@ async function instructionsOf(skill: Skill): Promise<string> {
       cause: error,
     });
   }
+}
+
+function withImages(text: string, images: readonly ImageContent[] = []): CustomMessage["content"] {
+  return images.length === 0 ? text : [{ type: "text", text }, ...images];
 }
 
 function skillPrompt(skill: Skill, instructions: string, args: string): string {

@@ -1,6 +1,7 @@
 // Which slash command answers which name. A pure view over the registry's contributions.
 // Rules (protocol-facts §1.13, DESIGN §5 "Names"): a built-in's name and aliases are its own unless an extension says
-// `override`; an extension's command whose name, or the part before its colon, is a built-in's is hidden; names beat aliases.
+// `override`; an extension's command whose name, or the part before its colon, is a built-in's is hidden, and so is one with the
+// name of a skill; names beat aliases.
 import type { Context, SlashDefinition, SlashEntry, SlashMatch } from "mortise/extension";
 
 type Source = SlashEntry["source"];
@@ -37,8 +38,11 @@ export class SlashTable {
     for (const { definition, source } of everything) {
       if (source === "builtin") for (const name of [definition.name, ...(definition.aliases ?? [])]) claimed.add(name);
     }
-    const allowed = (row: Row) =>
-      row.source === "builtin" || row.definition.override === true || !claimed.has(beforeColon(row.definition.name));
+    const skills = new Set(everything.filter(({ source }) => source === "skill").map(({ definition }) => definition.name));
+    const allowed = ({ source, definition: { name, override } }: Row) => {
+      if (source === "builtin" || override === true) return true;
+      return !claimed.has(beforeColon(name)) && (source === "skill" || !skills.has(name));
+    };
     for (const { name } of registry.list("slash command")) {
       const byRank = registry.stack("slash command", name).map((entry) => entry.definition);
       const rows = byRank.map((definition) => everything.find((row) => row.definition === definition));

@@ -65,6 +65,18 @@ test("a built-in's name and aliases are its own, also against names with a colon
   expect(matched(bench, "/model a")?.[0]).toBe("builtin:m");
 });
 
+test("a skill's name is its own as well", async () => {
+  const bench = await start();
+  await bench.load([command("skill:pdf", { source: "skill" })], "builtin", "builtin:skills");
+  const unload = await bench.load([command("skill:pdf"), command("skill:doc")], "user", "ext");
+  expect(matched(bench, "/skill:pdf x")?.[0]).toBe("builtin:skills");
+  expect(matched(bench, "/skill:doc x")?.[0]).toBe("ext");
+  expect(names(bench)).toEqual(["skill:pdf", "skill:doc"]);
+  await unload();
+  await bench.load([command("skill:pdf", { override: true })], "user", "over");
+  expect(matched(bench, "/skill:pdf x")?.[0]).toBe("over");
+});
+
 test("an extension's name with a colon is matched whole before its head", async () => {
   const bench = await start();
   await bench.load([command("db:migrate"), command("db")], "user", "ext");
