@@ -104,7 +104,7 @@ export class Daemon {
       redact: (text) => this.redact(text),
       authorStack,
       onShutdownRequest: options.onShutdownRequest,
-      onQuarantine: (owner, reason) => this.loader.quarantine(owner, reason),
+      onQuarantine: (owner, reason, generation) => this.loader.quarantine(owner, reason, generation),
     });
     this.#core = new Scope({ owner: { id: "mortise", origin: "builtin", order: -1 }, generation: 1 });
     this.#core.state = "active";

@@ -32,8 +32,8 @@ export interface KernelOptions {
   authorStack?: (stack: string, owner: string) => string;
   /** Told once when an extension asked to end the daemon, after the current command's response. */
   onShutdownRequest?: () => void;
-  /** Told when an extension fails so often that it should be taken out of service. */
-  onQuarantine?: (owner: string, reason: string) => void;
+  /** Told when a version of an extension fails so often that it should be taken out of service. */
+  onQuarantine?: (owner: string, reason: string, generation: number) => void;
 }
 
 export interface ErrorReport {
@@ -44,7 +44,7 @@ export interface ErrorReport {
   generation?: number | undefined;
 }
 
-/** This many asynchronous failures of one owner within the window take it out of service. */
+/** This many asynchronous failures of one version within the window take it out of service. */
 const STRIKES = 10;
 const STRIKE_WINDOW_MS = 10_000;
 /** Same owner, event and text within this time are counted instead of sent again. */
@@ -68,6 +68,7 @@ export class Kernel {
 
   readonly #options: KernelOptions;
   readonly #inputEnd = new AbortController();
+  /** By version: what an older one still does is not laid at the door of the newer. */
   readonly #strikes = new Map<string, number[]>();
   readonly #recent = new Map<string, number>();
   readonly #errors = new Map<string, number>();
@@ -193,16 +194,20 @@ export class Kernel {
       });
       this.log.error(`Extension "${report.owner}" failed in ${report.event}: ${message}`, { stack });
     }
-    if (report.phase === "async" || report.phase === "timer") this.#strike(report.owner, now);
+    if (report.phase === "async" || report.phase === "timer") this.#strike(report, now);
   }
 
-  #strike(owner: string, now: number): void {
-    const strikes = (this.#strikes.get(owner) ?? []).filter((at) => now - at < STRIKE_WINDOW_MS);
-    strikes.push(now);
-    this.#strikes.set(owner, strikes);
+  #strike({ owner, generation = 0 }: ErrorReport, now: number): void {
+    const key = `${owner}\n${generation}`;
+    const isRecent = (at: number) => now - at < STRIKE_WINDOW_MS;
+    const strikes = [...(this.#strikes.get(key) ?? []).filter(isRecent), now];
+    for (const [other, at] of this.#strikes) if (!at.some(isRecent)) this.#strikes.delete(other);
+    this.#strikes.set(key, strikes);
     if (strikes.length < STRIKES) return;
-    this.#strikes.delete(owner);
-    this.#options.onQuarantine?.(owner, `it failed ${STRIKES} times within ${STRIKE_WINDOW_MS / 1000} s`);
+    this.#strikes.delete(key);
+    this.#options.onQuarantine?.(owner, `it failed ${STRIKES} times within ${STRIKE_WINDOW_MS / 1000} s`, generation);
+    // That it was taken out is reported as well, and is no failure of its own.
+    this.#strikes.delete(key);
   }
 
   /**

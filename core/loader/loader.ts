@@ -169,11 +169,16 @@ export class Loader {
     await this.#watch?.refresh();
   }
 
-  /** Takes a failing unit out of service until its files change or it is reloaded; its gates block meanwhile. */
-  quarantine(unitId: string, reason: string): void {
+  /**
+   * Takes a failing unit out of service until its files change or it is reloaded; its gates block meanwhile.
+   *
+   * @param failed the version it is done for; nothing happens when another one answers.
+   */
+  quarantine(unitId: string, reason: string, failed?: number): void {
     const unit = this.#units.get(unitId);
     if (unit?.active === undefined) return;
     const generation = unit.active.number;
+    if (failed !== undefined && failed !== generation) return;
     this.#activator.quarantine(unit, reason);
     unit.error = new ExtensionError(unit.id, "async", `Taken out of service because ${reason}; edit or reload it to try again`);
     this.#host.reportError({ owner: unit.id, event: "quarantine", error: unit.error, phase: "async", generation });

@@ -94,6 +94,41 @@ test("reload test 17: a unit that fails again and again is taken out, the daemon
   }
 });
 
+test("a version is judged by its own failures: not by its being taken out, nor by those of the one before", async () => {
+  const failing = (mark: string, times: number) =>
+    `for (let i = 0; i < ${times}; i++) setTimeout(() => { throw new Error("${mark}" + i); }, 1);`;
+  const unit = (mark: string, more: string, times: number) =>
+    `import * as m from "mortise/extension"; ${more}
+export default m.defineExtension({ name: "e", contributes: [m.defineTool({ name: "t", description: "", params: m.z.object({}), async run() {
+  ${mark === "c" ? "await globalThis.held17;" : ""} ${mark === "c" ? failing("late", 10) : ""} ${mark === "c" ? "await new Promise((r) => setTimeout(r, 5));" : ""}
+  return "${mark}";
+} })], setup() { ${failing(mark, times)} } });`;
+  const world = globalThis as Record<string, unknown>;
+  let release = () => {};
+  world["held17"] = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const path = "extensions/judged.ts";
+  const daemon = await start({ files: { [path]: unit("a", "", 10) } });
+  const failed = (error: string) => daemon.next((frame) => frame.type === "extension_error" && frame["error"] === error);
+  await daemon.next((frame) => frame.type === "extension_error" && frame["event"] === "quarantine");
+  daemon.write(path, unit("b", "", 9));
+  await failed("b8");
+  expect(await callTool(daemon, "t")).toBe("b");
+  daemon.write(path, unit("c", "", 0));
+  await generation(daemon, path, 3);
+  const answer = callTool(daemon, "t");
+  await daemon.next("tool_execution_start");
+  daemon.write(path, unit("d", "", 0));
+  await generation(daemon, path, 4);
+  release();
+  await failed("late9");
+  expect(await answer).toBe("c");
+  expect(await callTool(daemon, "t")).toBe("d");
+  expect(unitAt(daemon, path)).toMatchObject({ state: "active", generation: 4 });
+  delete world["held17"];
+});
+
 test("reload test 22: an override with next() over a built-in keeps its chain over reload and removal", async () => {
   const over = (mark: string) => `import { overrideCommand } from "mortise/extension";
 export default overrideCommand("get_last_assistant_text", { run: async (_ctx, _params, next) => ({ text: "${mark}" + (await next()).text }) });`;

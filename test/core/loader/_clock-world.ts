@@ -45,7 +45,7 @@ export class World {
   private constructor(folder: string, cacheDir: string) {
     this.folder = folder;
     const bare = bareKernel({
-      onQuarantine: (owner, reason) => this.loader.quarantine(owner, reason),
+      onQuarantine: (owner, reason, generation) => this.loader.quarantine(owner, reason, generation),
     });
     this.kernel = bare.kernel;
     this.frames = bare.frames;

@@ -177,20 +177,23 @@ export class Oracle {
     return sorted.flatMap((life) => (life.active?.shape.tools.includes(tool) ? [life.active] : []));
   }
 
-  /** Takes a unit out of service, if it is in it; the report of that is a failure as well. */
+  /** Takes a unit out of service, if it is in it; the report of that counts, unless failures led to it. */
   quarantine(id: string): void {
     const life = this.life(id);
     if (life?.active === undefined) return;
+    const { generation } = life.active.scope;
     life.quarantine();
-    this.strike(id);
+    this.strike(id, generation);
   }
 
-  strike(id: string): void {
-    const strikes = [...(this.#strikes.get(id) ?? []).filter((at) => now() - at < STRIKE_WINDOW_MS), now()];
-    this.#strikes.set(id, strikes);
+  strike(id: string, generation: number): void {
+    const key = `${id} ${generation}`;
+    const strikes = [...(this.#strikes.get(key) ?? []).filter((at) => now() - at < STRIKE_WINDOW_MS), now()];
+    this.#strikes.set(key, strikes);
     if (strikes.length < STRIKES) return;
-    this.#strikes.delete(id);
-    this.quarantine(id);
+    this.#strikes.delete(key);
+    const life = this.life(id);
+    if (life?.active?.scope.generation === generation) life.quarantine();
   }
 }
 
@@ -224,7 +227,8 @@ export class Bench {
   fault = (signal: AbortSignal, owner: string): never => {
     this.tick(signal);
     this.faults++;
-    this.#oracle.strike(owner);
+    const gen = this.#oracle.gens.find((one) => one.scope.signal === signal);
+    if (gen !== undefined) this.#oracle.strike(owner, gen.scope.generation);
     throw new Error(`fault ${this.faults}`);
   };
 
