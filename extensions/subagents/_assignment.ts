@@ -13,6 +13,12 @@ export const Assignment = defineSlot({
     /** JSON Schema of the answer. */
     output: z.record(z.string(), z.unknown()).optional(),
     answer: z.object({ data: z.unknown() }).optional(),
+    /** Answers that did not fit, and what was wrong with the last one. */
+    refusals: z.number().int(),
+    complaint: z.string().optional(),
   }),
-  initial: () => ({ systemPrompt: "", depth: 0, spawns: undefined, context: undefined, output: undefined, answer: undefined }),
+  initial: () => ({
+    ...{ systemPrompt: "", depth: 0, refusals: 0 },
+    ...{ spawns: undefined, context: undefined, output: undefined, answer: undefined, complaint: undefined },
+  }),
 });

@@ -143,7 +143,9 @@ export class Child {
       const submission = conversation.submit(plan.tracked.task, { attribution: "agent", skipInputHook: true });
       await submission;
       let outcome = await untilUnwound(submission.settled, ends);
-      for (let reminders = 0; this.#owesAnswer(outcome) && reminders < MAX_REMINDERS; reminders++) {
+      // Answers that did not fit were complained about when they were handed in.
+      const mayTry = () => conversation.slot(Assignment).get().refusals <= MAX_REMINDERS;
+      for (let reminders = 0; this.#owesAnswer(outcome) && mayTry() && reminders < MAX_REMINDERS; reminders++) {
         const content = "You have not handed in your answer. Call the yield tool with it now.";
         const message = { role: "developer" as const, content, timestamp: Date.now(), attribution: "agent" as const };
         const again = conversation.submitCustom(message, { triggerTurn: true });
@@ -151,7 +153,9 @@ export class Child {
         outcome = await untilUnwound(again.settled, ends);
       }
       if (!this.#owesAnswer(outcome)) return outcome;
-      return { ...outcome, status: "error", errorMessage: `It did not hand in its answer after ${MAX_REMINDERS} reminders` };
+      const { complaint } = conversation.slot(Assignment).get();
+      const error = complaint ?? `It did not hand in its answer after ${MAX_REMINDERS} reminders`;
+      return { ...outcome, status: "error", errorMessage: error };
     } finally {
       ends.removeEventListener("abort", stop);
       off();
@@ -177,7 +181,7 @@ export class Child {
     tracked.sessionFile = conversation.log.file;
     const { systemPrompt, output, spawns } = definition;
     conversation.slot(Assignment).set({
-      ...{ systemPrompt, depth: plan.depth, context: plan.context, answer: undefined },
+      ...{ systemPrompt, depth: plan.depth, context: plan.context, answer: undefined, refusals: 0, complaint: undefined },
       spawns: spawns === undefined || spawns === "*" ? spawns : [...spawns],
       output: output && { ...output },
     });

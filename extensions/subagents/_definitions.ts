@@ -69,10 +69,15 @@ async function readDefinition(
   const head = Head.safeParse(data);
   if (!head.success) {
     const [issue] = head.error.issues;
-    const why = warning ?? `"${issue?.path.join(".")}" in its head ${lower(issue?.message ?? "is wrong")}`;
-    warn(`Agent "${file}" is ignored: ${why}`);
+    const field = String(issue?.path[0] ?? "");
+    const isMissing = data[field] === undefined || data[field] === null;
+    const what = isMissing
+      ? `it needs a "${field}" in its head`
+      : `"${field}" in its head ${lower(issue?.message ?? "is wrong")}`;
+    warn(`Agent "${file}" is ignored: ${what}${warning === undefined ? "" : ` (${warning})`}`);
     return undefined;
   }
+  if (warning !== undefined) warn(`Head of agent "${file}" is read line by line: ${warning}`);
   const { name, description, tools, spawns, model, thinkingLevel, output, blocking } = head.data;
   return {
     name,

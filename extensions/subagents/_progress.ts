@@ -4,7 +4,7 @@ import {
   AssistantMessage as Assistant,
   type AssistantMessage,
   type ConversationHandle,
-  type Usage,
+  Usage,
   z,
 } from "mortise/extension";
 
@@ -20,6 +20,8 @@ const Update = z.looseObject({ assistantMessageEvent: z.looseObject({ type: z.st
 const ToolStart = z.looseObject({ toolCallId: z.string(), toolName: z.string(), args: z.unknown() });
 const ToolEnd = z.looseObject({ toolCallId: z.string() });
 const Ended = z.looseObject({ message: z.looseObject({ role: z.string() }) });
+/** A result of `task`: what its own subagents used. */
+const Spent = z.looseObject({ details: z.looseObject({ usage: Usage }) });
 const RetryStart = z.looseObject({ attempt: z.number(), maxAttempts: z.number(), delayMs: z.number(), errorMessage: z.string() });
 const RetryEnd = z.looseObject({ success: z.boolean(), attempt: z.number(), finalError: z.string().optional() });
 
@@ -116,6 +118,7 @@ export class ProgressTracker {
 
   #message(frame: unknown): void {
     const message = Ended.safeParse(frame).data?.message;
+    if (message?.role === "toolResult") return this.#spent(message);
     if (message?.role !== "assistant") return;
     const answer = Assistant.safeParse(message).data;
     // The message that only says that the run was given up is no answer of the model.
@@ -128,8 +131,19 @@ export class ProgressTracker {
 
   #add({ usage }: AssistantMessage): void {
     this.tokens += usage.input + usage.output + usage.cacheWrite;
-    const sum = this.usage;
-    this.usage = sum === undefined ? usage : addUsage(sum, usage);
+    this.#use(usage);
+  }
+
+  /** What its own subagents used was used for it, so that its parent's sum holds all levels. */
+  #spent(message: unknown): void {
+    const usage = Spent.safeParse(message).data?.details.usage;
+    if (usage === undefined) return;
+    this.#use(usage);
+    this.#changed();
+  }
+
+  #use(usage: Usage): void {
+    this.usage = this.usage === undefined ? usage : addUsage(this.usage, usage);
   }
 
   #toolStart(frame: unknown): void {

@@ -1,6 +1,7 @@
 // The index of subagents in the session of their parent: `subagent_spawn` entries as veyyon writes them (agent-semantics §1.2), one
 // when a subagent starts and one when it ends. They are no part of the context. What a process that was killed left open is closed
 // when its session is opened again, and the session files of earlier subagents are found by them.
+import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type ConversationHandle, errorMessage, type Logger, type SubagentResult, z } from "mortise/extension";
 import type { Tracked } from "./_registry.ts";
@@ -12,6 +13,9 @@ const Recorded = z.looseObject({
   status: z.string(),
 });
 type Recorded = z.infer<typeof Recorded>;
+
+/** One name of an id like `Outer.Inner`. */
+const PART = /^[\p{L}\p{N}_-]+$/u;
 
 const INTERRUPTED = "Interrupted: the process that ran it ended";
 
@@ -59,7 +63,18 @@ export function recordedFile(conversation: ConversationHandle, by: { id: string 
     const file = join(dir, basename(sessionFile));
     if ("id" in by ? agentId === by.id : file === by.file) return file;
   }
-  return undefined;
+  const nested = nestedFile(conversation, dir, "id" in by ? by.id : basename(by.file, ".jsonl"));
+  return "id" in by || nested === by.file ? nested : undefined;
+}
+
+/** Subagents of subagents are recorded in the files of those, and lie in folders that are named after them. */
+function nestedFile(conversation: ConversationHandle, dir: string, id: string): string | undefined {
+  const names = id.split(".");
+  const [top = ""] = names;
+  if (names.length < 2 || !names.every((name) => PART.test(name)) || !recordsOf(conversation).has(top)) return undefined;
+  const folders = names.slice(0, -1).map((_, index) => names.slice(0, index + 1).join("."));
+  const file = join(dir, ...folders, `${id}.jsonl`);
+  return lstatSync(file, { throwIfNoEntry: false })?.isFile() === true ? file : undefined;
 }
 
 /** The last entry of each subagent. */

@@ -1,12 +1,12 @@
 // Subagents in the session of their parent (agent-semantics §1.2, §1.7): entries, and what a later process finds by them.
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { Subagents } from "../../../core/extension.ts";
 import { startDaemon, type TestDaemon } from "../../../core/testing.ts";
 import type { Frame } from "../../../protocol/frame.ts";
 import { fail, Gate } from "../../support/scripted-provider.ts";
-import { held, type Play, parent, says, start } from "./_start.ts";
+import { held, type Play, parent, says, spawns, start } from "./_start.ts";
 
 let daemon: TestDaemon | undefined;
 afterEach(async () => {
@@ -66,6 +66,37 @@ describe("the record in the parent's session", () => {
       );
       expect((await again.request("get_subagent_messages", { agentId: "Task", subagentId: "Other" }))["success"]).toBe(false);
       expect(spawnsOf(file).at(-1)).toMatchObject({ agentId: "Other", status: "aborted", exitCode: 1 });
+    } finally {
+      await again.stop();
+    }
+  });
+
+  it("lets a later process read nested ones by id and by file, and nothing that only looks like one", async () => {
+    const children: Play = ({ told, turn }) =>
+      told === "outer" && turn === 0 ? spawns("c2", { task: "inner" }) : says(`${told} done`);
+    const { daemon: d } = await started(parent([{ task: "outer" }], children));
+    await d.prompt("Go");
+    const file = String((await d.ask("get_state"))["sessionFile"]);
+    const folder = file.replace(/\.jsonl$/, "");
+    await d.daemon.close("ended");
+    const inner = join(folder, "Task/Task.Task.jsonl");
+    const text = readFileSync(inner, "utf8");
+    mkdirSync(join(folder, "Other"));
+    writeFileSync(join(folder, "Other/Other.Task.jsonl"), text);
+    writeFileSync(join(d.home, "Task.Task.jsonl"), text);
+    symlinkSync(join(d.home, "Task.Task.jsonl"), join(folder, "Task/Task.Link.jsonl"));
+    const again = await startDaemon({ home: d.home, options: { session: file } });
+    try {
+      for (const by of [{ agentId: "Task.Task" }, { sessionFile: inner }]) {
+        const { messages } = (await again.ask("get_subagent_messages", by)) as { messages: unknown[] };
+        expect(JSON.stringify(messages)).toContain("inner done");
+      }
+      for (const agentId of ["Other.Task", "Task.Link", "Task.Nobody", "Task..Task", "Task.", "Task.Task/../../Task"]) {
+        const error = `Unknown subagent or session file unavailable: ${agentId}`;
+        expect((await again.request("get_subagent_messages", { agentId }))["error"]).toBe(error);
+      }
+      const sessionFile = join(d.home, "Task.Task.jsonl");
+      expect((await again.request("get_subagent_messages", { sessionFile }))["error"]).toBe("Unknown subagent session file");
     } finally {
       await again.stop();
     }

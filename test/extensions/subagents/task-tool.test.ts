@@ -116,7 +116,9 @@ describe("the task tool", () => {
         "cwd/.mortise/agents/e.md": agent("name: explore\ndescription: Ours\ntools: read, ls", "PROJECT BODY"),
         "agents/e.md": agent("name: explore\ndescription: Mine", "USER BODY"),
         "agents/mine.md": agent("name: mine\ndescription: Mine too\ntools:\n  - read\n  - task", "MINE BODY"),
-        "agents/bad.md": agent("name: no description", "BAD"),
+        "agents/bad.md": agent("name: no-description", "BAD"),
+        "agents/level.md": agent("name: level\ndescription: Thinks\nthinkingLevel: enormous", "BAD"),
+        "agents/colon.md": agent("name: colon\ndescription: Says: this, and: that\ntools: read", "STILL READ"),
       },
     });
     const frames = await d.prompt("Go");
@@ -125,37 +127,12 @@ describe("the task tool", () => {
     expect(prompts.find((prompt) => prompt.includes("PROJECT BODY"))).toMatch(/TOOLS ls,read$/);
     expect(prompts.find((prompt) => prompt.includes("MINE BODY"))).toMatch(/TOOLS read,task$/);
     const notices = d.frames.filter((frame) => frame.type === "notice").map((frame) => String(frame["message"]));
-    expect(notices.filter((message) => message.includes("bad.md"))).toHaveLength(1);
-  });
-
-  it("hands the answer of an agent with an output schema in as data, after reminders", async () => {
-    const head =
-      "name: form\ndescription: Fills a form\ntools: read\noutput:\n  type: object\n  required: [n]\n  properties: {n: {type: number}}";
-    const children: Play = ({ turn }) => {
-      if (turn === 0) return says("forgot");
-      if (turn === 1) return calls({ id: "y1", name: "yield", args: { data: { n: "seven" } } });
-      return turn === 2 ? calls({ id: "y2", name: "yield", args: { data: { n: 7 } } }) : says("bye");
-    };
-    const { daemon: d } = await started(parent([{ task: "x", agent: "form" }], children), {
-      files: { "agents/f.md": `---\n${head}\n---\nFill it` },
-    });
-    const [result] = taskResults(await d.prompt("Go"));
-    expect(result?.details.results[0]).toMatchObject({
-      exitCode: 0,
-      extractedToolData: { yield: { n: 7 } },
-      output: '{\n  "n": 7\n}',
-    });
-    await d.stop();
-    const silent = await started(
-      parent([{ task: "x", agent: "form" }], () => says("never")),
-      { files: { "agents/f.md": `---\n${head}\n---\nFill it` } },
-    );
-    const [failed] = taskResults(await silent.daemon.prompt("Go"));
-    expect(failed?.details.results[0]).toMatchObject({
-      exitCode: 1,
-      requests: 4,
-      error: "It did not hand in its answer after 3 reminders",
-    });
+    const about = (file: string) =>
+      notices.filter((message) => message.includes(file)).map((message) => message.split('" ').slice(1).join('" '));
+    expect(about("bad.md")).toEqual(['is ignored: it needs a "description" in its head']);
+    expect(about("level.md")).toEqual([expect.stringMatching(/^is ignored: "thinkingLevel" in its head invalid option/)]);
+    expect(about("colon.md")).toEqual([expect.stringMatching(/^is read line by line: /)]);
+    expect(await d.slash("/agents")).toContain("colon    Says: this, and: that");
   });
 
   it("is not offered beyond agent.maxNestedSpawnDepth, and never to agents that may not spawn", async () => {
