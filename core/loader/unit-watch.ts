@@ -2,7 +2,6 @@
 // later ones are merged (DESIGN §5 "Watching"). What is on disk decides, not the event.
 
 import { basename, dirname, join } from "node:path";
-import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../kernel/context.ts";
 import { candidateFolders, isIgnoredName } from "./discover.ts";
