@@ -18,6 +18,8 @@ const FailureBody = z.object({
   code: z.union([z.string(), z.number()]).optional(),
 });
 
+const Wrapped = z.object({ error: z.unknown() });
+
 export class Exchange implements FaultSource {
   readonly signal: AbortSignal;
   readonly baseUrl: string;
@@ -88,23 +90,80 @@ export class Exchange implements FaultSource {
         { status: response.status },
       );
     }
-    const watched = noted(response.body, () => this.#timer?.refresh());
+    const watched = noted(response.body, {
+      bytes: () => this.#timer?.refresh(),
+      json: (text) => notStreamed(text, this.#host),
+    });
     return new Response(watched, { status: response.status, statusText: response.statusText, headers: response.headers });
   }
 }
 
-/** The same bytes; `onBytes` is called for each piece. A pipe through a TransformStream costs several times as much. */
-function noted(body: ReadableStream<Uint8Array>, onBytes: () => void): ReadableStream<Uint8Array> {
+interface Listener {
+  /** Called for each piece. */
+  bytes(): void;
+  /** The error for a body that is JSON. */
+  json(text: string): Error;
+}
+
+const OPENING_BRACE = 0x7b;
+/** Error bodies are short; more of something else is of no use. */
+const MAX_JSON_BYTES = 64 * 1024;
+
+/** The same bytes. A pipe through a TransformStream costs several times as much. */
+function noted(body: ReadableStream<Uint8Array>, listener: Listener): ReadableStream<Uint8Array> {
   const reader = body.getReader();
+  let first = true;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       const { done, value } = await reader.read();
       if (done) return controller.close();
-      onBytes();
+      listener.bytes();
+      // No line of an event stream begins like that, and the SDKs would skip it without a word.
+      if (first && value[0] === OPENING_BRACE) throw listener.json(await rest(reader, value));
+      first = false;
       controller.enqueue(value);
     },
     cancel: (reason) => reader.cancel(reason),
   });
+}
+
+async function rest(reader: ReadableStreamDefaultReader<Uint8Array>, begun: Uint8Array): Promise<string> {
+  const pieces = [begun];
+  let size = begun.length;
+  while (size < MAX_JSON_BYTES) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    pieces.push(value);
+    size += value.length;
+  }
+  void reader.cancel().catch(() => {});
+  return Buffer.concat(pieces).toString("utf8");
+}
+
+/** Some servers and gateways answer a failure with status 200. */
+class FailureInBody extends Error {
+  /** As the SDKs hand out the error of a failure event. */
+  readonly error: unknown;
+  constructor(error: unknown) {
+    super("The service reported a failure");
+    this.error = error;
+  }
+}
+
+function notStreamed(text: string, host: string): Error {
+  const failure = FailureBody.safeParse(parsed(text));
+  const words = failure.success ? (failure.data.error ?? failure.data.message ?? failure.data.detail) : undefined;
+  if (words === undefined) return new ProviderError(`${host} answered with JSON instead of an event stream`, "retryable");
+  return new FailureInBody(Wrapped.parse(parsed(normalised(text))).error);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Cut short, or no JSON after all.
+    return undefined;
+  }
 }
 
 /**
@@ -121,16 +180,12 @@ async function failure(response: Response): Promise<Response> {
 }
 
 function normalised(text: string): string {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    // Plain text: the SDKs take it as the message.
-    return text;
-  }
-  const parsed = FailureBody.safeParse(Array.isArray(body) ? body[0] : body);
-  if (!parsed.success || typeof parsed.data.error === "object") return Array.isArray(body) ? JSON.stringify(body[0]) : text;
-  const { error, message, detail, code } = parsed.data;
+  const body = parsed(text);
+  // Plain text: the SDKs take it as the message.
+  if (body === undefined) return text;
+  const failure = FailureBody.safeParse(Array.isArray(body) ? body[0] : body);
+  if (!failure.success || typeof failure.data.error === "object") return Array.isArray(body) ? JSON.stringify(body[0]) : text;
+  const { error, message, detail, code } = failure.data;
   const words = error ?? message ?? (typeof detail === "string" ? detail : undefined) ?? text;
   return JSON.stringify({ error: { message: words, code: code ?? null } });
 }

@@ -47,11 +47,16 @@ export function fault(error: unknown, source: FaultSource): ProviderError {
   if (ProviderError.is(own)) return clean(own, source);
   const api = ApiError.safeParse(error);
   const status = api.success ? api.data.status : undefined;
-  if (api.success && status !== undefined) return clean(fromStatus(error, status, api.data), source);
+  // Before a text is cut or its white space changed: a secret would not be recognised any more.
+  const say: Say = (text) => shorten(redact(text, source.secrets));
+  if (api.success && status !== undefined) return clean(fromStatus(error, status, api.data, say), source);
   const body = api.success ? ErrorBody.safeParse(api.data.error) : undefined;
-  if (body?.success && (body.data.type || body.data.code || body.data.message)) return clean(fromStream(body.data), source);
-  return clean(fromConnection(error, source), source);
+  if (body?.success && (body.data.type || body.data.code || body.data.message)) return clean(fromStream(body.data, say), source);
+  return clean(fromConnection(error, source, say), source);
 }
+
+/** The text of a failure without secrets, in one line of bounded length. */
+type Say = (text: string) => string;
 
 function clean(error: ProviderError, source: FaultSource): ProviderError {
   const message = redact(error.message, source.secrets);
@@ -59,13 +64,13 @@ function clean(error: ProviderError, source: FaultSource): ProviderError {
   return new ProviderError(message, error.kind, { status: error.status, retryAfterMs: error.retryAfterMs });
 }
 
-function fromStatus(error: unknown, status: number, api: z.infer<typeof ApiError>): ProviderError {
+function fromStatus(error: unknown, status: number, api: z.infer<typeof ApiError>, say: Say): ProviderError {
   const body = ErrorBody.safeParse(api.error);
   const info = body.success ? body.data : undefined;
-  const text = info?.message || shorten(errorMessage(error));
+  const text = info?.message || say(errorMessage(error));
   const type = [info?.type, info?.code].filter(Boolean).join(" ");
   const kind = kindOfStatus(status, `${type} ${text}`, info === undefined && /no body/.test(errorMessage(error)));
-  const message = info?.message ? `${status} ${info.type ?? info.code ?? "error"}: ${shorten(info.message)}` : text;
+  const message = info?.message ? `${status} ${info.type ?? info.code ?? "error"}: ${say(info.message)}` : text;
   const retryAfterMs = kind === "retryable" || kind === "quota" ? waitHint(api.headers) : undefined;
   return new ProviderError(message, kind, { status, retryAfterMs });
 }
@@ -86,9 +91,9 @@ function kindOfStatus(status: number, text: string, empty: boolean): ProviderErr
 }
 
 /** A failure event inside a stream; there is no status any more. */
-function fromStream(info: z.infer<typeof ErrorInfo>): ProviderError {
+function fromStream(info: z.infer<typeof ErrorInfo>, say: Say): ProviderError {
   const word = String(info.type ?? info.code ?? "error");
-  const text = shorten(info.message || "no message");
+  const text = say(info.message || "no message");
   const all = `${word} ${info.code ?? ""} ${text}`;
   let kind: ProviderErrorKind = "retryable";
   if (rateTexts.test(all) && !quotaTexts.test(all)) kind = "retryable";
@@ -99,7 +104,7 @@ function fromStream(info: z.infer<typeof ErrorInfo>): ProviderError {
   return new ProviderError(`${word}: ${text}`, kind);
 }
 
-function fromConnection(error: unknown, source: FaultSource): ProviderError {
+function fromConnection(error: unknown, source: FaultSource, say: Say): ProviderError {
   const chain = causes(error);
   if (chain.some((cause) => cause instanceof SyntaxError)) {
     return new ProviderError("The service sent a malformed event", "retryable");
@@ -120,9 +125,9 @@ function fromConnection(error: unknown, source: FaultSource): ProviderError {
     isAbort(error) ||
     /APIConnection|AbortError|TimeoutError|SocketError/.test(name) ||
     /terminated|fetch failed|socket|network|connection|other side closed|premature|timed? ?out|aborted/i.test(text);
-  if (!isNetwork) return new ProviderError(`Request to ${where} failed: ${shorten(text)}`, "fatal");
+  if (!isNetwork) return new ProviderError(`Request to ${where} failed: ${say(text)}`, "fatal");
   const detail = errorMessage(deepest) === "terminated" ? "the connection broke off" : errorMessage(deepest);
-  return new ProviderError(`Connection to ${where} failed: ${shorten(detail)}`, "retryable");
+  return new ProviderError(`Connection to ${where} failed: ${say(detail)}`, "retryable");
 }
 
 /** The error and its causes, outermost first. */
@@ -141,8 +146,17 @@ function hostOf(baseUrl: string): string {
 
 /** 600 characters: whole pages come back from proxies and gateways. */
 function shorten(text: string): string {
-  const line = text.replace(/\s+/g, " ").trim();
+  const line = withoutMarkup(text).replace(/\s+/g, " ").trim();
   return line.length <= 600 ? line : `${line.slice(0, 600)}…`;
+}
+
+/** What a web page says, its title first. */
+function withoutMarkup(text: string): string {
+  if (!/^\s*(?:\d{3}\s+)?<(?:!doctype|html|head|body|\?xml)/i.test(text)) return text;
+  return text
+    .slice(0, 20_000)
+    .replace(/<(script|style)\b[\s\S]*?(?:<\/\1\s*>|$)/gi, " ")
+    .replace(/<[^>]*>?/g, " ");
 }
 
 /** What the service asks us to wait, in milliseconds. `now` is for tests. */

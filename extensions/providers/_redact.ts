@@ -11,7 +11,9 @@ const patterns: readonly [RegExp, string][] = [
 /** Replaces every secret given, and whatever looks like a credential. */
 export function redact(text: string, secrets: readonly string[]): string {
   let clean = text;
-  for (const secret of secrets) {
+  for (const given of secrets) {
+    // Headers are sent without the white space around them.
+    const secret = given.trim();
     // Shorter ones ("x", "none") are placeholders of keyless servers and would tear words apart.
     if (secret.length >= 6) clean = clean.replaceAll(secret, "[redacted]");
   }

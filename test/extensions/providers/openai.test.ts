@@ -217,6 +217,39 @@ describe("openai: failures", () => {
     expect(error.message.length).toBeGreaterThan(5);
   });
 
+  it.each<[string, string, string]>([
+    [JSON.stringify({ error: { message: "model overloaded", code: 503 } }), "retryable", "model overloaded"],
+    [JSON.stringify({ error: { message: "maximum context length is 10" } }), "overflow", "maximum context length"],
+    [JSON.stringify({ error: { message: "no", type: "authentication_error" } }), "auth", "no"],
+    [JSON.stringify({ detail: "not today" }), "retryable", "not today"],
+    [JSON.stringify({ error: "plain words" }), "retryable", "plain words"],
+    [JSON.stringify({ choices: [{ message: { content: "hi" } }] }), "retryable", "answered with JSON instead of an event stream"],
+    ['{"error": {"mess', "retryable", "answered with JSON instead of an event stream"],
+  ])("status 200 with %s is %s", async (text, kind, words) => {
+    for (const type of ["application/json", "text/event-stream"]) {
+      const error = failureOf(
+        await run({ raw: { headers: { "content-type": type }, writes: [text.slice(0, 5), text.slice(5)] } }),
+      );
+      expect(error).toMatchObject({ kind, message: expect.stringContaining(words) });
+    }
+  });
+
+  it("says what a web page says, without its markup", async () => {
+    const page = "<!DOCTYPE html><html><head><title>503 Busy</title><script>let x = 1</script></head><body><h1>Come back</h1>";
+    const error = failureOf(await run({ failure: { status: 503, headers: { "content-type": "text/html" }, body: page } }));
+    expect(error).toMatchObject({ kind: "retryable", message: "503 503 Busy Come back" });
+  });
+
+  it("never quotes a key that cannot be sent, nor one in a text that is cut (case 27)", async () => {
+    const unsendable = `CANARY-${"y\ny ".repeat(300)}`;
+    const error = failureOf(await collect(provider.stream(requestOf(model, { apiKey: unsendable }), context())));
+    expect(error.message).toMatch(/failed/);
+    expect(error.message).not.toMatch(/CANARY|y y/);
+    const long = `CANARY-${"z".repeat(2000)}`;
+    const echo = failureOf(await run({ failure: { status: 400, message: `bad key: ${long}` } }, { apiKey: long }));
+    expect(echo.message).toMatch(/^400 .*bad key: \[redacted\]$/);
+  });
+
   it("never quotes the key (case 27)", async () => {
     const key = "sk-live-CANARY1-0123456789";
     const error = failureOf(
