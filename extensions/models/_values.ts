@@ -5,11 +5,15 @@ import { ProviderError } from "mortise/extension";
 
 /** Password managers ask for a fingerprint; longer than this nobody is there. */
 const COMMAND_LIMIT_MS = 10_000;
+/** No key comes near it. */
+const MAX_OUTPUT_BYTES = 64 * 1024;
 
 export class Values {
   readonly #env: () => NodeJS.ProcessEnv;
   readonly #commands = new Map<string, Promise<string>>();
   readonly #secrets = new Set<string>();
+  /** Ends what runs when nobody waits for it any more. */
+  readonly #closing = new AbortController();
   readonly #limitMs: number;
 
   constructor(env: () => NodeJS.ProcessEnv, limitMs = COMMAND_LIMIT_MS) {
@@ -35,6 +39,11 @@ export class Values {
     return this.#secrets;
   }
 
+  /** Ends the commands that still run. */
+  close(): void {
+    this.#closing.abort();
+  }
+
   #fromEnv(value: string): string | undefined {
     const name = /^\$\{?([A-Za-z_]\w*)\}?$/.exec(value)?.[1] ?? value;
     const env = this.#env();
@@ -46,7 +55,7 @@ export class Values {
   #command(command: string): Promise<string> {
     let running = this.#commands.get(command);
     if (running === undefined) {
-      running = run(command, this.#env(), this.#limitMs);
+      running = run(command, this.#env(), this.#limitMs, this.#closing.signal);
       this.#commands.set(command, running);
       // A failure may be a cancelled dialog: the next request asks again.
       running.catch(() => this.#commands.delete(command));
@@ -55,25 +64,39 @@ export class Values {
   }
 }
 
-function run(command: string, env: NodeJS.ProcessEnv, limitMs: number): Promise<string> {
+function run(command: string, env: NodeJS.ProcessEnv, limitMs: number, closing: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
-    const fail = (why: string) => reject(new ProviderError(`The command "${command}" of models.yml ${why}`, "auth"));
     const child = spawn("/bin/sh", ["-c", command], { env, stdio: ["ignore", "pipe", "ignore"], detached: true });
-    const chunks: Buffer[] = [];
-    const timer = setTimeout(() => {
+    const settle = () => {
+      clearTimeout(timer);
+      closing.removeEventListener("abort", onClose);
+    };
+    const fail = (why: string) => {
+      settle();
+      reject(new ProviderError(`The command "${command}" of models.yml ${why}`, "auth"));
+    };
+    const end = (why: string) => {
       if (child.pid !== undefined) endGroup(child.pid);
-      fail(`gave nothing within ${limitMs / 1000} s`);
-    }, limitMs);
-    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
-    child.on("error", (error) => {
-      clearTimeout(timer);
-      fail(`cannot run: ${error.message}`);
+      fail(why);
+    };
+    const onClose = () => end("was ended with the daemon");
+    const timer = setTimeout(() => end(`gave nothing within ${limitMs / 1000} s`), limitMs);
+    closing.addEventListener("abort", onClose, { once: true });
+    const chunks: Buffer[] = [];
+    let size = 0;
+    child.stdout.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > MAX_OUTPUT_BYTES) end("printed more than any key");
+      else chunks.push(chunk);
     });
+    child.on("error", (error) => fail(`cannot run: ${error.message}`));
     child.on("close", (code, signal) => {
-      clearTimeout(timer);
+      settle();
       const text = Buffer.concat(chunks).toString("utf8").trim();
       if (code !== 0) fail(signal ? `was ended by ${signal}` : `ended with code ${code}`);
       else if (text === "") fail("printed nothing");
+      // A header holds one line; which of several is meant, only the user knows.
+      else if (/[\r\n]/.test(text)) fail("printed more than one line: let it print the key alone");
       else resolve(text);
     });
   });

@@ -26,6 +26,7 @@ export default defineExtension({
     const launch = scope.ctx.use(Launch);
     const files = new ModelsFiles(launch.home, launch.cwd);
     const values = new Values(() => launch.env);
+    scope.own(() => values.close(), "commands of models.yml");
     // Read here, because services are made synchronously.
     await files.load();
     let registry: ModelRegistry | undefined;

@@ -128,9 +128,18 @@ describe("values of models.yml", () => {
       message: expect.stringContaining("ended with code 3"),
     });
     await expect(values.resolve("!true")).rejects.toThrow("printed nothing");
+    await expect(values.resolve("!echo one; echo two")).rejects.toThrow("printed more than one line");
+    await expect(values.resolve("!yes")).rejects.toThrow("printed more than any key");
     await expect(values.resolve("!sleep 60")).rejects.toThrow("gave nothing within 0.3 s");
     expect([...values.secrets]).toEqual(expect.arrayContaining([one, "named", "literal"]));
     expect(values.isSet("$NOT_THERE")).toBe(false);
+  });
+
+  it("end with the daemon", async () => {
+    const values = new Values(() => process.env);
+    const waiting = expect(values.resolve("!sleep 60")).rejects.toThrow("was ended with the daemon");
+    values.close();
+    await waiting;
   });
 });
 
