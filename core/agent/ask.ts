@@ -1,7 +1,9 @@
 // One request to the model: context, system prompt, tools and credential as they are now, then the stream. Never throws.
 import type { AgentMessage } from "../../protocol/message.ts";
+import type { Model } from "../../protocol/model.ts";
 import { runCall } from "../kernel/attribution.ts";
-import { errorMessage, ProviderError } from "../kernel/errors.ts";
+import type { Context } from "../kernel/context.ts";
+import { CommandError, errorMessage, ProviderError } from "../kernel/errors.ts";
 import { Models } from "../services/models.ts";
 import { emptyAnswer } from "./answer.ts";
 import { AnswerWatches, type Interruption } from "./answer-watch.ts";
@@ -21,6 +23,17 @@ export interface ModelAnswer extends StreamResult {
 export const NO_MODEL = `No model selected.
 
 Choose one with set_model, or start with --model provider/id. Models need a credential: set an API key or log in.`;
+
+/**
+ * The credential for the run that is about to start; refuses work that cannot reach a model before anything is stored. An abort
+ * ends the wait: a command of models.yml may take as long as it likes.
+ * @throws {CommandError} when no model is selected. @throws {ProviderError} when there is no credential.
+ */
+export async function preflight(ctx: Context, model: Model | undefined, signal: AbortSignal): Promise<Run["key"]> {
+  if (model === undefined) throw new CommandError(NO_MODEL);
+  const models = ctx.tryUse(Models);
+  return { model, resolved: models && (await untilAborted(models.key(model), signal, 0)) };
+}
 
 /** Asks once; when the service refuses a login that can be renewed, renews it and asks again. */
 export async function askModel(run: Run): Promise<ModelAnswer> {

@@ -6,10 +6,9 @@ import { runDetached } from "../kernel/attribution.ts";
 import type { Context, Invocation } from "../kernel/context.ts";
 import { type FrameDefinition, frameOf } from "../kernel/definition.ts";
 import { CommandError, errorMessage } from "../kernel/errors.ts";
-import { Models } from "../services/models.ts";
 import type { SessionLog } from "../session/log.ts";
 import { ProviderView } from "../session/repair.ts";
-import { NO_MODEL } from "./ask.ts";
+import { preflight } from "./ask.ts";
 import { UsageMeter } from "./context-usage.ts";
 import type {
   ContextUsage,
@@ -38,11 +37,10 @@ import { PromptCache } from "./system-prompt.ts";
 import { Taking } from "./taking.ts";
 import { ToolSet } from "./tool-set.ts";
 import { atMost } from "./until-aborted.ts";
-import { RetryWait, refused, submissionOf, unlimited, Work } from "./work.ts";
+import { busyError, closedError, RetryWait, refused, submissionOf, unlimited, Work } from "./work.ts";
 
 /** `abort` frees its caller after this time, whatever still unwinds. */
 const ABORT_LIMIT_MS = 2000;
-const BUSY = "Agent is already processing. Use steer() or followUp() to queue messages, or wait for completion.";
 
 export interface ConversationOptions {
   readonly env: AgentEnvironment;
@@ -151,15 +149,13 @@ export class Conversation implements RunConversation {
     return this.env.context(undefined, { ...change, locals: { conversation: this } });
   }
 
-  // --- what comes in -------------------------------------------------------------------------------------------------
-
   submit(text: Input, options: SubmitOptions = {}): Submission {
     if (options.attribution !== "agent") this.inbox.followUpsParked = false;
     if (this.signal.aborted) return refused(closedError());
     const busy = this.isStreaming || this.#taking.by !== undefined;
     if (busy && options.delivery !== undefined) return this.#intake.enqueue(text, options, options.delivery);
     if (this.#taking.by !== undefined) return this.#intake.hold(text, options);
-    if (busy) return refused(new CommandError(BUSY, "busy"));
+    if (busy) return refused(busyError());
     return this.#begin(async () => {
       const message = await this.#intake.message(text, options, "prompt");
       return message && [message];
@@ -189,15 +185,13 @@ export class Conversation implements RunConversation {
 
   continue(options: { invocation?: Invocation | undefined } = {}): Submission {
     if (this.signal.aborted) return refused(closedError());
-    if (this.isStreaming || this.#taking.by !== undefined) return refused(new CommandError(BUSY, "busy"));
+    if (this.isStreaming || this.#taking.by !== undefined) return refused(busyError());
     const last = this.messages.at(-1);
     const answered =
       last === undefined || (last.role === "assistant" && last.stopReason !== "error" && last.stopReason !== "aborted");
     if (answered && !this.inbox.wakes) return refused(new CommandError("No messages to continue from"));
     return this.#begin(async () => [], options.invocation);
   }
-
-  // --- work ----------------------------------------------------------------------------------------------------------
 
   /** Reserves the conversation now and runs in a later turn of the event loop, so that an acknowledgement goes out first. */
   #begin(prepare: Work["prepare"], invocation: Invocation | undefined): Submission {
@@ -220,7 +214,7 @@ export class Conversation implements RunConversation {
         work.settle({ status: "handled", messages: [] });
         return;
       }
-      const key = await this.#preflight();
+      const key = await preflight(this.context(), this.#selection.model, work.signal);
       if (work.invocation !== undefined) work.invocation.agentInvoked = true;
       work.accept();
       this.invalidatePrompt();
@@ -245,13 +239,6 @@ export class Conversation implements RunConversation {
     if (this.#work === work) this.#work = undefined;
     this.flushRecords();
     for (const resolve of this.#idle.splice(0)) resolve();
-  }
-
-  /** Refuses work that cannot reach a model, before anything is stored. */
-  async #preflight(): Promise<Run["key"]> {
-    const { model } = this.#selection;
-    if (model === undefined) throw new CommandError(NO_MODEL);
-    return { model, resolved: await this.context().tryUse(Models)?.key(model) };
   }
 
   /** Starts a run for what is queued, when nothing else is going on. */
@@ -295,10 +282,7 @@ export class Conversation implements RunConversation {
 
   /** Queued and held messages go on in `to`, in their order. */
   #transfer(to: ConversationHandle): void {
-    const { steering, followUp, nextTurn } = this.inbox.drain();
-    to.queue.add("nextTurn", ...nextTurn);
-    to.queue.add("followUp", ...followUp);
-    to.queue.add("steering", ...steering);
+    this.inbox.moveTo(to.queue);
     const held = this.#intake.release((raw, options) => to.submit(raw, options), to.isStreaming);
     if (!(to instanceof Conversation)) return;
     to.inbox.takeOver(this.inbox);
@@ -314,8 +298,6 @@ export class Conversation implements RunConversation {
       marked = false;
     };
   }
-
-  // --- what is kept --------------------------------------------------------------------------------------------------
 
   store(message: AgentMessage, options: { started?: boolean } = {}): void {
     if (options.started !== true) this.emit(messageStart, { message });
@@ -363,8 +345,6 @@ export class Conversation implements RunConversation {
     return model && this.#usage.read(this.log.contextSize.tokens, model.contextWindow);
   }
 
-  // --- what the model is told ----------------------------------------------------------------------------------------
-
   /** The same promise until something changes, so that whoever polls can tell. */
   systemPrompt(): Promise<string[]> {
     return this.#prompt.blocks();
@@ -383,8 +363,6 @@ export class Conversation implements RunConversation {
     this.tools.setActive(names);
     this.invalidatePrompt();
   }
-
-  // --- what goes out -------------------------------------------------------------------------------------------------
 
   emit<T>(frame: FrameDefinition<T>, fields: T): void {
     this.#out.emit(frameOf(frame, fields), frame.scope);
@@ -410,8 +388,4 @@ export class Conversation implements RunConversation {
     await this.abort("The conversation was closed", { resume: false });
     return this.#journal.close();
   }
-}
-
-function closedError(): CommandError {
-  return new CommandError("The conversation is closed", "not_found");
 }

@@ -17,7 +17,7 @@ import { closeToolCalls, runToolCalls } from "./tool-calls.ts";
 
 /** Empty answers asked again before the failure is shown (agent-semantics §2.5). */
 const MAX_EMPTY = 3;
-/** Answers of nothing but reasoning that hit the output limit, one after another. */
+/** Answers of nothing but reasoning, one after another. */
 const MAX_THINKING_ONLY = 3;
 /** Overflows in a row that `contextOverflow` may answer; the next one ends the run. */
 const MAX_OVERFLOWS = 3;
@@ -123,13 +123,13 @@ async function interruptedTurn(run: Run, message: AssistantMessage, interruption
   return { kind: "next", messages: [...interruption.messages, ...conversation.inbox.takeSteering()] };
 }
 
-/** After an answer without calls: the output limit, then the queues, else the end. */
+/** After an answer without calls: one of reasoning alone, the output limit, then the queues, else the end. */
 async function textTurn(run: Run, answer: ModelAnswer, counts: Counts): Promise<TurnResult> {
+  if (answer.isThinkingOnly) return thinkingOnlyTurn(run, answer, counts);
+  counts.thinkingOnly = 0;
   if (answer.message.stopReason === "length") {
     const recovered = await recoverFromLimit(run, answer, counts);
     if (recovered !== undefined) return recovered;
-  } else {
-    counts.thinkingOnly = 0;
   }
   if (run.signal.aborted) return { kind: "end", status: "aborted", errorMessage: abortReason(run.signal) };
   return queuedOrEnd(run);
@@ -142,19 +142,26 @@ function queuedOrEnd({ conversation }: Run): TurnResult {
   return next.length > 0 ? { kind: "next", messages: next } : { kind: "end", status: "completed" };
 }
 
+/** Nobody sees reasoning: without an answer the run would seem to end in silence, at the output limit as without. */
+function thinkingOnlyTurn(run: Run, { message }: ModelAnswer, counts: Counts): TurnResult {
+  const { conversation, signal } = run;
+  const isCut = message.stopReason === "length";
+  if (++counts.thinkingOnly > MAX_THINKING_ONLY) {
+    const what = isCut ? "used up its output limit on reasoning" : "gave nothing but reasoning";
+    const text = `The model ${what} ${counts.thinkingOnly} times in a row`;
+    conversation.emit(notice, { level: "error", message: text, source: "agent" });
+    return { kind: "end", status: "error", errorMessage: text };
+  }
+  if (signal.aborted) return { kind: "end", status: "aborted", errorMessage: abortReason(signal) };
+  const text = isCut
+    ? "Your reasoning used up the whole output limit and was discarded. Think briefly, then answer or call a tool."
+    : "Your answer was reasoning alone, which nobody but you sees. Answer, or call a tool.";
+  return { kind: "next", messages: [developer(run, text), ...conversation.inbox.takeSteering()] };
+}
+
 /** The answer hit the output limit and calls nothing (agent-semantics §2.5). */
 async function recoverFromLimit(run: Run, answer: ModelAnswer, counts: Counts): Promise<TurnResult | undefined> {
   const { conversation, ctx, signal } = run;
-  if (answer.isThinkingOnly) {
-    if (++counts.thinkingOnly > MAX_THINKING_ONLY) {
-      const text = `The model used up its output limit on reasoning ${counts.thinkingOnly} times in a row`;
-      conversation.emit(notice, { level: "error", message: text, source: "agent" });
-      return { kind: "end", status: "error", errorMessage: text };
-    }
-    const text = "Your reasoning used up the whole output limit and was discarded. Think briefly, then answer or call a tool.";
-    return { kind: "next", messages: [developer(run, text)] };
-  }
-  counts.thinkingOnly = 0;
   if (!ctx.hasHooks(contextOverflow) || counts.overflows >= MAX_OVERFLOWS) return undefined;
   const value = { conversation, reason: "incomplete" as const, message: answer.message, error: undefined, signal };
   const again = await askHandlers(run, contextOverflow, value);

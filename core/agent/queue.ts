@@ -52,6 +52,14 @@ export class MessageQueue {
     return { steering: this.steering.splice(0), followUp: this.followUp.splice(0), nextTurn: this.nextTurn.splice(0) };
   }
 
+  /** Everything goes on in another queue, in its order. Who waits for it is told there once it `takeOver`s. */
+  moveTo(other: Pick<MessageQueue, "add">): void {
+    const { steering, followUp, nextTurn } = this.drain();
+    other.add("nextTurn", ...nextTurn);
+    other.add("followUp", ...followUp);
+    other.add("steering", ...steering);
+  }
+
   /** How the run that takes a message of this queue ends. */
   outcomeOf(message: AgentMessage): Promise<RunOutcome> {
     return new Promise((resolve) => this.#awaited.set(message, resolve));

@@ -130,11 +130,23 @@ async function consume(
   }
 }
 
-/** Turns steps into frames. */
+/** Steps of an answer that are kept back while there is nothing to see in it. */
+const MAX_HELD = 64;
+
+interface Update {
+  readonly message: AssistantMessage;
+  readonly event: Record<string, unknown> & { type: string };
+}
+
+/**
+ * Turns steps into frames. As long as an answer is blank nothing is told: one that stays so is asked for again, unseen
+ * (agent-semantics §2.5), and services open their blocks before they know.
+ */
 class Teller {
   readonly #port: StreamPort;
   readonly #answer: Answer;
   readonly #merger: UpdateMerger;
+  #held: Update[] = [];
   #partial: AssistantMessage | undefined;
   started = false;
   /** When the first content arrived, in Unix milliseconds. */
@@ -144,7 +156,7 @@ class Teller {
     this.#port = port;
     this.#answer = answer;
     this.#merger = new UpdateMerger({
-      send: (step) => this.#update({ type: step.type, contentIndex: step.index, delta: step.delta, partial: this.#envelope() }),
+      send: (step) => this.#send(this.#updateOf(this.#eventOf(step))),
       snapshotSize: () => (port.mode() === "delta" ? 0 : answer.size),
       congested: () => port.congested(),
       onDrain: (listener) => port.onDrain(listener),
@@ -152,15 +164,18 @@ class Teller {
   }
 
   tell(steps: readonly Step[]): void {
+    if (!this.started && this.#answer.isEmpty && this.#held.length < MAX_HELD) {
+      for (const step of steps) this.#held.push(this.#updateOf(this.#eventOf(step)));
+      return;
+    }
+    if (steps.length > 0) this.#start();
     for (const step of steps) {
       if (step.kind === "delta") {
         this.#merger.add(step);
         continue;
       }
-      this.#start();
       this.#merger.flush();
-      if (step.kind === "start") this.#update({ type: step.type, contentIndex: step.index, partial: this.#envelope() });
-      else this.#end(step.type, step.index);
+      this.#send(this.#updateOf(this.#eventOf(step)));
     }
   }
 
@@ -174,18 +189,24 @@ class Teller {
     this.started = true;
     this.firstAt = this.#port.now();
     this.#port.messageStart(this.#answer.snapshot("empty"));
+    for (const update of this.#held.splice(0)) this.#send(update);
   }
 
-  #end(type: "text_end" | "thinking_end" | "toolcall_end", index: number): void {
-    const block = this.#answer.contentAt(index);
-    const partial = this.#envelope();
-    if (block?.type === "toolCall") this.#update({ type, contentIndex: index, toolCall: block, partial });
-    else if (block?.type === "text") this.#update({ type, contentIndex: index, content: block.text, partial });
-    else if (block?.type === "thinking") this.#update({ type, contentIndex: index, content: block.thinking, partial });
+  #eventOf(step: Step): Update["event"] {
+    const event = { type: step.type, contentIndex: step.index, partial: this.#envelope() };
+    if (step.kind === "delta") return { ...event, delta: step.delta };
+    if (step.kind === "start") return event;
+    const block = this.#answer.contentAt(step.index);
+    if (block?.type === "toolCall") return { ...event, toolCall: block };
+    return { ...event, content: block?.type === "thinking" ? block.thinking : block?.type === "text" ? block.text : "" };
   }
 
-  #update(event: Record<string, unknown> & { type: string }): void {
-    this.#port.messageUpdate(this.#answer.snapshot(this.#port.mode() === "delta" ? "empty" : "full"), event);
+  #updateOf(event: Update["event"]): Update {
+    return { message: this.#answer.snapshot(this.#port.mode() === "delta" ? "empty" : "full"), event };
+  }
+
+  #send({ message, event }: Update): void {
+    this.#port.messageUpdate(message, event);
   }
 
   /** Role and required fields; the text stands once, in `message`. */

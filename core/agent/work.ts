@@ -2,7 +2,7 @@
 import { setMaxListeners } from "node:events";
 import type { AgentMessage } from "../../protocol/message.ts";
 import type { Invocation } from "../kernel/context.ts";
-import { errorMessage } from "../kernel/errors.ts";
+import { CommandError, errorMessage } from "../kernel/errors.ts";
 import type { RunOutcome, Submission } from "./conversation-types.ts";
 
 /** An abort with a text for the message it ends. Libraries recognise the name. */
@@ -75,6 +75,18 @@ export function submissionOf(outcome: Promise<RunOutcome>): Submission {
 /** Refuses later than the acknowledgement of the command at hand: late failures come second (000_…, "Edge behavior"). */
 export function refused(error: Error): Submission {
   return submissionOf(new Promise((_resolve, reject) => setImmediate(() => reject(error))));
+}
+
+/** protocol-facts §1.3. */
+export function busyError(): CommandError {
+  return new CommandError(
+    "Agent is already processing. Use steer() or followUp() to queue messages, or wait for completion.",
+    "busy",
+  );
+}
+
+export function closedError(): CommandError {
+  return new CommandError("The conversation is closed", "not_found");
 }
 
 /** A wait between two attempts that can be given up. */

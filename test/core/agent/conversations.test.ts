@@ -27,11 +27,22 @@ function table(...script: Parameters<typeof scriptedProvider>) {
   return { ...h, conversations, changes, first, provider };
 }
 
+const begun = [
+  { type: "text_start", index: 0 },
+  { type: "text_delta", index: 0, delta: "so" },
+] as const;
+
 describe("ConversationTable", () => {
   it("re-points the host without replay: a detached run goes on unseen and is attached again later", async () => {
     const gate = new Gate();
     const t = table(
-      [{ type: "text_start", index: 0 }, gate, { type: "text_delta", index: 0, delta: "behind" }, done()],
+      [
+        { type: "text_start", index: 0 },
+        { type: "text_delta", index: 0, delta: "be" },
+        gate,
+        { type: "text_delta", index: 0, delta: "hind" },
+        done(),
+      ],
       says("front"),
     );
     const work = t.first.submit("background");
@@ -54,7 +65,7 @@ describe("ConversationTable", () => {
 
   it("replaces: no agent_end of the interrupted run, queues dropped, modes and selection taken over", async () => {
     const never = new Gate();
-    const t = table([{ type: "text_start", index: 0 }, never, done()], says("x"));
+    const t = table([...begun, never, done()], says("x"));
     t.first.queue.steeringMode = "all";
     t.first.messageUpdates = "delta";
     t.first.setActiveTools(["a"]);

@@ -167,6 +167,76 @@ describe("limits", () => {
     expect(provider.requests).toHaveLength(7);
   });
 
+  it("does the same for answers that are blank, whatever blocks they open, and tells nothing of them", async () => {
+    const blank = [
+      { type: "thinking_start", index: 0 },
+      { type: "thinking_end", index: 0 },
+      { type: "text_start", index: 1 },
+      { type: "text_delta", index: 1, delta: " \n" },
+      { type: "text_end", index: 1 },
+      done(),
+    ] as const;
+    const provider = scriptedProvider([...blank], says("  at last"), [...blank], [...blank], [...blank], [...blank]);
+    const h = harness({ provider });
+    expect((await h.conversation.submit("Go").settled).status).toBe("completed");
+    expect(h.ends("assistant").map(textOf)).toEqual(["  at last"]);
+    expect(h.outline().filter((type) => type.startsWith("message_"))).toEqual([
+      "message_start",
+      "message_end",
+      "message_start",
+      "message_update",
+      "message_end",
+    ]);
+    const before = h.frames.length;
+    expect(await h.conversation.submit("Go").settled).toMatchObject({ status: "error" });
+    expect(h.frames.slice(before).some((frame) => frame.type === "message_update")).toBe(false);
+    expect(h.ends("assistant").at(-1)).toMatchObject({ errorMessage: "The model returned an empty answer 4 times in a row" });
+  });
+
+  it("tells what was held back of an answer in its order once there is something to see", async () => {
+    const provider = scriptedProvider([
+      { type: "text_start", index: 0 },
+      { type: "text_delta", index: 0, delta: " " },
+      { type: "text_delta", index: 0, delta: "a" },
+      { type: "text_end", index: 0 },
+      done(),
+    ]);
+    const h = harness({ provider });
+    await h.conversation.submit("Go").settled;
+    const updates = h.frames.filter((frame) => frame.type === "message_update");
+    expect(updates.map((frame) => frame["assistantMessageEvent"])).toMatchObject([
+      { type: "text_start", contentIndex: 0 },
+      { type: "text_delta", delta: " " },
+      { type: "text_delta", delta: "a" },
+      { type: "text_end", content: " a" },
+    ]);
+    expect(updates.map((frame) => (frame["message"] as { content: { text: string }[] }).content[0]?.text)).toEqual([
+      "",
+      " ",
+      " a",
+      " a",
+    ]);
+  });
+
+  it("asks for words when an answer holds nothing but reasoning, and shows the failure after the third time", async () => {
+    const thinking = [
+      { type: "thinking_start", index: 0 },
+      { type: "thinking_delta", index: 0, delta: "hmm" },
+      { type: "thinking_end", index: 0 },
+      done(),
+    ] as const;
+    const provider = scriptedProvider([...thinking], says("said"), () => [...thinking]);
+    const h = harness({ provider });
+    expect((await h.conversation.submit("Go").settled).status).toBe("completed");
+    expect(textOf(h.ends("assistant").at(-1) as never)).toBe("said");
+    expect(await h.conversation.submit("Go").settled).toMatchObject({
+      status: "error",
+      errorMessage: "The model gave nothing but reasoning 4 times in a row",
+    });
+    expect(provider.requests).toHaveLength(6);
+    expect(provider.refused).toEqual([]);
+  });
+
   it("ends repeated reasoning that fills the output limit (item 27)", async () => {
     const thinking = [
       { type: "thinking_start", index: 0 },

@@ -84,9 +84,25 @@ describe("prompt", () => {
     expect(d.frames.filter((frame) => frame.type === "agent_start")).toHaveLength(2);
   });
 
+  it("can be aborted while the key is still looked up, and keeps its message", async () => {
+    const models =
+      "providers: {slow: {baseUrl: http://127.0.0.1:1/v1, api: openai-completions, apiKey: '!sleep 60', models: [{id: m}]}}";
+    daemon = await startDaemon({ files: { "models.yml": models }, options: { model: "slow/m" } });
+    await daemon.ask("prompt", { message: "one" });
+    await daemon.ask("abort");
+    expect(await daemon.ask("get_state")).toMatchObject({ isStreaming: false, messageCount: 2 });
+    const end = daemon.frames.find((frame) => frame.type === "agent_end");
+    expect(end).toMatchObject({ messages: [{ role: "user" }, { role: "assistant", stopReason: "aborted" }] });
+  });
+
   it("sends no agent_end of a run that new_session interrupts", async () => {
     const never = new Gate();
-    const d = await start(scriptedProvider([{ type: "text_start", index: 0 }, never, done()], says("two")));
+    const d = await start(
+      scriptedProvider(
+        [{ type: "text_start", index: 0 }, { type: "text_delta", index: 0, delta: "so" }, never, done()],
+        says("two"),
+      ),
+    );
     d.send({ id: "p1", type: "prompt", message: "one" });
     await d.next("message_update");
     expect(await d.ask("new_session")).toMatchObject({ cancelled: false });

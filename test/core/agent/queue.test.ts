@@ -194,7 +194,11 @@ describe("abort and the queues (items 21 and 23, protocol-facts §3.5)", () => {
 
   it("does not resume when told not to: abort_and_prompt takes the steering along", async () => {
     const never = new Gate();
-    const provider = scriptedProvider([{ type: "text_start", index: 0 }, never, done()], says("2"), says("3"));
+    const provider = scriptedProvider(
+      [{ type: "text_start", index: 0 }, { type: "text_delta", index: 0, delta: "so" }, never, done()],
+      says("2"),
+      says("3"),
+    );
     const h = harness({ provider });
     void h.conversation.submit("Go");
     await h.frame((frame) => frame.type === "message_update");
