@@ -28,6 +28,7 @@ export {
 } from "../protocol/message.ts";
 export { Model, THINKING_EFFORTS, type ThinkingEffort, ThinkingLevel } from "../protocol/model.ts";
 export { TodoPhase, TodoStatus, TodoTask } from "../protocol/session.ts";
+export { type AfterRuns, afterRuns } from "./agent/after-runs.ts";
 export type { AnswerDelta, AnswerWatch, Interruption } from "./agent/answer-watch.ts";
 export type {
   ConversationHandle,

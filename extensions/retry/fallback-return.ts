@@ -1,45 +1,17 @@
-import {
-  type Context,
-  type ConversationHandle,
-  defineExtension,
-  defineHook,
-  Models,
-  runEnded,
-  sessionClosing,
-} from "mortise/extension";
+import { afterRuns, type Context, defineExtension, Models } from "mortise/extension";
 import { returnSlot } from "./_state.ts";
 
 /** Brings a session back from a fallback model to its own, some time later and between two runs. */
 export default defineExtension({
   name: "fallback-return",
-  setup(scope) {
-    const timers = new Map<ConversationHandle, NodeJS.Timeout>();
-    const forget = (conversation: ConversationHandle) => {
-      clearTimeout(timers.get(conversation));
-      timers.delete(conversation);
-    };
-    scope.own(() => {
-      for (const timer of timers.values()) clearTimeout(timer);
-      timers.clear();
-    }, "fallback timers");
-    const schedule = defineHook(runEnded, ({ conversation }) => {
-      forget(conversation);
-      const own = conversation.slot(returnSlot).get();
-      if (own === undefined) return;
-      const timer = setTimeout(
-        () => {
-          forget(conversation);
-          comeBack(scope.ctx.derive({ locals: { conversation } }));
-        },
-        Math.max(0, own.at - Date.now()),
-      );
-      timers.set(conversation, timer.unref());
-    });
-    scope.add(
-      schedule,
-      defineHook(sessionClosing, ({ conversation }) => forget(conversation)),
-    );
-  },
+  setup: (scope) =>
+    afterRuns(scope, "fallback return", {
+      wait({ conversation }) {
+        const own = conversation.slot(returnSlot).get();
+        return own && own.at - Date.now();
+      },
+      run: comeBack,
+    }),
 });
 
 function comeBack(ctx: Context): void {
