@@ -1,15 +1,47 @@
-import { definePromptSection, TodoEager, TodoEnabled } from "mortise/extension";
+// `todo.eager`: how strongly the model is told to plan before it works. The first prompt of a session is followed by the advice;
+// with `always` no other tool works for it until there is a plan (agent-semantics §5 "todo_reminder", settings).
+import {
+  type AgentMessage,
+  beforeAgentStart,
+  type ConversationHandle,
+  defineHook,
+  defineSlot,
+  runEnded,
+  TodoEager,
+  TodoEnabled,
+  Todos,
+  toolDecide,
+  z,
+} from "mortise/extension";
 
-/** `todo.eager`: how strongly the model is told to plan before it works. */
-export default definePromptSection({
-  name: "todo eager",
-  order: 35,
-  stable: false,
-  render(ctx) {
+const ADVICE: Readonly<Record<string, string>> = {
+  preferred: "If this takes more than two steps, write them down with the todo tool first, and keep the plan up to date.",
+  always:
+    "Write the steps of this task down with the todo tool before you use any other tool, however small it looks. Keep the plan up to date while you work.",
+};
+
+const Owed = defineSlot({ name: "plan owed", schema: z.boolean(), initial: () => false });
+
+export default [
+  Owed,
+  defineHook(beforeAgentStart, (plan, ctx) => {
+    const { conversation, prompt } = plan;
     const eager = ctx.setting(TodoEager);
-    if (eager === "default" || !ctx.setting(TodoEnabled) || ctx.conversation.isSubagent) return undefined;
-    return eager === "always"
-      ? "Planning\nBegin every task by writing its steps down with the todo tool, before any other tool, however small it looks. Keep the plan up to date while you work."
-      : "Planning\nWhen a task takes more than two steps, write them down with the todo tool first, and keep the plan up to date while you work.";
-  },
-});
+    const content = ADVICE[eager];
+    if (content === undefined || prompt?.role !== "user" || !ctx.setting(TodoEnabled) || !mayPlan(conversation)) return plan;
+    conversation.slot(Owed).set(eager === "always");
+    const advice: AgentMessage = { role: "developer", content, timestamp: Date.now(), attribution: "agent" };
+    return { ...plan, extraMessages: [...plan.extraMessages, advice] };
+  }),
+  defineHook(toolDecide, ({ conversation, toolName }) => {
+    if (toolName === "todo" || !conversation.slot(Owed).get() || conversation.slot(Todos).get().length > 0) return undefined;
+    return { block: true, reason: "Write the plan with the todo tool first: the user wants one for every task (todo.eager)." };
+  }),
+  defineHook(runEnded, ({ conversation }) => conversation.slot(Owed).set(false)),
+];
+
+/** Nothing was asked before, the host gave no plan, and the model has the tool. */
+function mayPlan(conversation: ConversationHandle): boolean {
+  if (conversation.isSubagent || conversation.log.userMessages().length > 0) return false;
+  return conversation.slot(Todos).get().length === 0 && conversation.toolSchemas().some(({ name }) => name === "todo");
+}

@@ -11,6 +11,7 @@ import {
   TodoEnabled,
   TodoReminders,
   TodoRemindersMax,
+  ToolsApprovalMode,
   z,
 } from "mortise/extension";
 import { openTodos } from "./_open.ts";
@@ -30,6 +31,8 @@ export default [
   defineHook(runEnded, ({ conversation, status }, ctx) => {
     if (status !== "completed" || conversation.isSubagent) return;
     if (!ctx.setting(TodoEnabled) || !ctx.setting(TodoReminders)) return;
+    // In plan mode the work is not to be done yet.
+    if (ctx.setting(ToolsApprovalMode) === "plan") return;
     const todos = openTodos(conversation);
     const { steering, followUp } = conversation.queue;
     // The end of a job wakes the model by itself.

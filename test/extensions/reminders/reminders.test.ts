@@ -49,6 +49,7 @@ describe("todo_reminder", () => {
   it.each([
     ["after a question to the user", [says("Which of the two do you want?")], ""],
     ["after an error", [[fail("Broken", "fatal")]], ""],
+    ["in plan mode", [says("Stopping")], "tools:\n  approvalMode: plan\n"],
     ["when todo.reminders is off", [says("Stopping")], "todo:\n  reminders: false\n"],
     ["when todo.reminders.max is 0", [says("Stopping")], "todo.reminders.max: 0\n"],
   ] satisfies [string, Script[], string][])("does not come %s", async (_when, script, config) => {
