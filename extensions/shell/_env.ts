@@ -12,6 +12,8 @@ const nonInteractive: Record<string, string> = {
   // Only reached in a terminal: quits when all is shown and does not complain about a dumb one.
   LESS: "-dEFX",
   MANPAGER: "cat",
+  // Without it, it waits for a key at the end of the file.
+  MORE: "-e",
   NO_COLOR: "1",
   PAGER: "cat",
   SSH_ASKPASS: "false",

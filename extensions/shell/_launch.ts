@@ -1,52 +1,11 @@
 // Starts shells. A shell is started before its command is known: it waits on a descriptor for the text, so that a command costs one
 // write. A waiting shell is used only when directory (by inode) and environment are exactly the wanted ones.
-import { type ChildProcess, spawn } from "node:child_process";
 import { statSync } from "node:fs";
-import { constants } from "node:os";
-import type { Readable, Writable } from "node:stream";
 import { ToolError } from "mortise/extension";
 import { findSetsid, hasPipes, isExecutable, Nursery } from "./_nursery.ts";
-import { MARKER } from "./_processes.ts";
+import { cannotStart, OwnShell } from "./_own-shell.ts";
+import { killQuietly, type LaunchRequest, letGo, type Prepared, type Waiting } from "./_prepared.ts";
 import { openTerminal, type Terminal, terminalFault } from "./_pty.ts";
-
-/** A shell that takes a command. */
-export interface Prepared {
-  readonly pid: number;
-  /** stdout and stderr in one. */
-  readonly output: Readable;
-  readonly script: Writable;
-  readonly terminal: Terminal | undefined;
-  readonly marker: string;
-  readonly request: LaunchRequest;
-  /** The exit code; 128 and more for a signal. */
-  readonly exit: Promise<number>;
-  /** Makes the shell and its pipes keep the process alive, or not. */
-  hold(keep: boolean): void;
-}
-
-/** A shell for a later command. */
-interface Waiting {
-  /** Environment, directory and kind it stands for. */
-  readonly key: string;
-  readonly request: LaunchRequest;
-  readonly over: boolean;
-  /** Undefined while it is not ready. */
-  use(): Prepared | undefined;
-  /** Resolves when it is ready, or with undefined when it never will be. */
-  settled(): Promise<Prepared | undefined>;
-  discard(): void;
-}
-
-export interface LaunchRequest {
-  cwd: string;
-  env: Readonly<Record<string, string>>;
-  pty: boolean;
-  /** Program and arguments in front of the shell's. */
-  wrap?: readonly string[] | undefined;
-}
-
-// `read` takes the whole command up to a NUL; `exec 2>&1` keeps the order of both streams.
-const waitForScript = "exec 2>&1; IFS= read -r -d '' -u 3 __mortise; exec 3<&-; eval \"$__mortise\"";
 
 /** Waiting shells of a kind: the second one gets ready while the first one's command runs. */
 const WAITING = 2;
@@ -100,7 +59,9 @@ export class Launcher {
       return prepared;
     }
     if (this.#closed) throw new ToolError("Cannot run the command: the shell service has ended");
-    return this.#start(request).prepared;
+    const started = await this.#start(request).whenReady;
+    if (started === undefined) throw cannotStart(request.wrap?.[0] ?? "bash", request.cwd);
+    return started;
   }
 
   /** Starts one more shell for the next command of this kind, unless enough wait. Those that wait for another one are ended. */
@@ -200,54 +161,26 @@ export class Launcher {
 
   /** A waiting shell of our own. */
   #wait(request: LaunchRequest, key: string): Waiting {
-    const { child, prepared } = this.#start(request);
-    prepared.hold(false);
-    prepared.output.pause();
+    const shell = this.#start(request);
+    shell.hold(false);
     return {
       key,
       request,
       get over() {
-        return child.exitCode !== null || child.signalCode !== null;
+        return shell.over;
       },
-      use: () => prepared,
-      settled: async () => prepared,
-      discard() {
-        child.kill("SIGKILL");
-        letGo(prepared.script, prepared.output, prepared.terminal);
+      use: () => shell.prepared,
+      settled: () => {
+        shell.hold(true);
+        return shell.whenReady;
       },
+      discard: () => shell.discard(),
     };
   }
 
-  #start(request: LaunchRequest): { child: ChildProcess; prepared: Prepared } {
-    const marker = this.#nextMarker();
-    const terminal = this.#open(request);
+  #start(request: LaunchRequest): OwnShell {
     const bash = this.#findBash(request.env["PATH"]);
-    const [program = bash, ...args] = [...(request.wrap ?? []), bash, "--norc", "--noprofile", "-c", waitForScript];
-    const child = spawn(program, args, {
-      cwd: request.cwd,
-      env: { ...request.env, [MARKER]: marker },
-      // detached: own session, hence own process group and no controlling terminal.
-      detached: true,
-      stdio: terminal ? ["ignore", terminal.childFd, terminal.childFd, "pipe"] : ["ignore", "pipe", "ignore", "pipe"],
-    });
-    terminal?.spawned();
-    child.on("error", () => {});
-    const output = terminal?.output ?? child.stdout;
-    const script = child.stdio[3];
-    if (child.pid === undefined || output === null || script === null || script === undefined || !("end" in script)) {
-      terminal?.release();
-      terminal?.output.destroy();
-      throw new ToolError(`Cannot start ${program} in "${request.cwd}": is it installed and the directory readable?`);
-    }
-    script.on("error", () => {});
-    output.on("error", () => {});
-    const exit = new Promise<number>((resolve) => {
-      child.once("exit", (code, signal) => resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)));
-    });
-    const hold = (keep: boolean) => {
-      for (const handle of [child, output, script]) refer(handle, keep);
-    };
-    return { child, prepared: { pid: child.pid, output, script, terminal, marker, request, exit, hold } };
+    return new OwnShell({ bash, request, marker: this.#nextMarker(), terminal: this.#open(request) });
   }
 
   #nextMarker(): string {
@@ -286,32 +219,6 @@ export class Launcher {
     this.#bash ??= ["/bin/bash", ...path.split(":").map((folder) => `${folder}/bash`)].find(isExecutable);
     if (this.#bash === undefined) throw new ToolError("Cannot run commands: bash was found neither in /bin nor in PATH");
     return this.#bash;
-  }
-}
-
-/** Ends a shell that has not got its command. */
-export function discard(prepared: Prepared): void {
-  killQuietly(prepared.pid);
-  prepared.hold(false);
-  letGo(prepared.script, prepared.output, prepared.terminal);
-}
-
-function refer(handle: object, keep: boolean): void {
-  const method: unknown = Reflect.get(handle, keep ? "ref" : "unref");
-  if (typeof method === "function") Reflect.apply(method, handle, []);
-}
-
-function letGo(script: Writable, output: Readable | undefined, terminal: Terminal | undefined): void {
-  script.destroy();
-  terminal?.release();
-  output?.destroy();
-}
-
-function killQuietly(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It has ended by itself.
   }
 }
 

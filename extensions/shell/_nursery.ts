@@ -179,7 +179,7 @@ class Shell implements Nursling {
   ready(pid: number): void {
     if (this.#over) return;
     if (this.#piped) {
-      this.#output = openPipe(pid);
+      this.#output = openPipe(pid, PIPE);
       // Another user's process, or no /proc: whoever waits starts a shell of its own.
       if (this.#output === undefined) return this.ended(127);
     }
@@ -217,11 +217,11 @@ class Shell implements Nursling {
  */
 export const hasPipes = isMainThread;
 
-/** The reading end of the pipe that a waiting shell holds. */
-function openPipe(pid: number): Socket | undefined {
+/** The reading end of the pipe that a waiting shell holds as `descriptor`; undefined when it cannot be opened. */
+export function openPipe(pid: number, descriptor: number): Socket | undefined {
   let fd: number | undefined;
   try {
-    fd = openSync(`/proc/${pid}/fd/${PIPE}`, constants.O_RDONLY | constants.O_NONBLOCK);
+    fd = openSync(`/proc/${pid}/fd/${descriptor}`, constants.O_RDONLY | constants.O_NONBLOCK);
     const output = new Socket({ fd, readable: true, writable: false });
     output.on("error", () => {});
     output.pause();
@@ -282,7 +282,7 @@ while next place && next mark && next folder && next terminal; do
       unset OLDPWD
       wait="echo pid $place \\$\\$ >&${CONTROL}; exec ${CONTROL}>&- 2>&1; IFS= read -r -d '' -u $place __mortise; exec $place>&- ${PIPE}>&-; eval \\"\\$__mortise\\""
       if test -n "$terminal"; then
-        ${MARKER}=$mark SHLVL=${level} ${setsid} ${bash} --norc --noprofile -c "$wait" 1<>"$terminal"
+        ${MARKER}=$mark SHLVL=${level} ${setsid} ${bash} --norc --noprofile -c "$wait" 1>"$terminal"
       else
         exec ${PIPE}<> <(:)
         ${MARKER}=$mark SHLVL=${level} ${setsid} ${bash} --norc --noprofile -c "$wait" 1>/proc/self/fd/${PIPE}

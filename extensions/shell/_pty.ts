@@ -51,8 +51,9 @@ export function openTerminal(): Terminal | string {
   } catch {
     return NO_TERMINAL;
   }
-  // Opened again by name: the native descriptor is non-blocking, which the child would inherit and lose output by.
-  const childFd = openSync(pair.pty, constants.O_RDWR | constants.O_NOCTTY);
+  // Opened again by name: the native descriptor is non-blocking, which the child would inherit and lose output by. Only to write:
+  // pagers and editors without a controlling terminal ask for keys at stderr, and nobody would ever press one.
+  const childFd = openSync(pair.pty, constants.O_WRONLY | constants.O_NOCTTY);
   const markFd = openSync(pair.pty, constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK);
   closeSync(pair.slave);
   const output = new ReadStream(pair.master);

@@ -3,8 +3,10 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
 import type { ShellResult, ShellRun } from "mortise/extension";
-import type { Launcher, LaunchRequest, Prepared } from "./_launch.ts";
+import type { Launcher } from "./_launch.ts";
+import { LineEnds } from "./_line-ends.ts";
 import { OutputCollector } from "./_output.ts";
+import type { LaunchRequest, Prepared } from "./_prepared.ts";
 import { commandLine, groupExists, killTree, processTree } from "./_processes.ts";
 
 const UPDATE_MS = 100;
@@ -51,6 +53,7 @@ class Flight {
   readonly #prepared: Prepared;
   readonly #options: RunOptions;
   readonly #collector: OutputCollector;
+  readonly #lineEnds: LineEnds | undefined;
   #lastData = 0;
   #paused = false;
   #ended = false;
@@ -64,6 +67,7 @@ class Flight {
     this.#prepared = prepared;
     this.#options = options;
     this.#collector = new OutputCollector(run.artifactPath, (full) => this.#press(full));
+    this.#lineEnds = prepared.terminal && new LineEnds();
     prepared.output.on("data", this.#onData);
     // A waiting shell was paused, and a paused stream stays so when a listener comes.
     prepared.output.resume();
@@ -114,6 +118,7 @@ class Flight {
     const notes: string[] = [];
     if (this.#stopped === undefined) notes.push(...(await this.#leave()));
     else this.#close();
+    if (this.#lineEnds !== undefined) this.#collector.push(this.#lineEnds.end());
     const fullOutputPath = await this.#collector.finish();
     const collected = this.#collector.snapshot();
     return {
@@ -137,7 +142,7 @@ class Flight {
     this.#lastData = performance.now();
     const data = this.#marker === undefined ? chunk : this.#cutMarker(chunk);
     if (data.length === 0) return;
-    this.#collector.push(data);
+    this.#collect(data);
     if (this.#run.onUpdate !== undefined) {
       this.#updateTimer ??= setTimeout(() => {
         this.#updateTimer = undefined;
@@ -145,6 +150,10 @@ class Flight {
       }, UPDATE_MS);
     }
   };
+
+  #collect(data: Buffer): void {
+    this.#collector.push(this.#lineEnds === undefined ? data : this.#lineEnds.push(data));
+  }
 
   /** The file cannot keep up: the command waits, memory does not grow. */
   #press(full: boolean): void {
@@ -200,7 +209,7 @@ class Flight {
     });
     await Promise.race([arrived, limit]);
     clearTimeout(timer);
-    if (!seen && this.#marker !== undefined) this.#collector.push(this.#marker.held);
+    if (!seen && this.#marker !== undefined) this.#collect(this.#marker.held);
     this.#marker = undefined;
     terminal.release();
     // Without another holder the end comes with the next poll, which spares the search for processes left behind.

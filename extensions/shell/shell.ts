@@ -16,8 +16,9 @@ import {
   z,
 } from "mortise/extension";
 import { shellEnvironment } from "./_env.ts";
-import { discard, Launcher, type LaunchRequest, type Prepared } from "./_launch.ts";
+import { Launcher } from "./_launch.ts";
 import { Lifeline } from "./_lifeline.ts";
+import { discard, type LaunchRequest, type Prepared } from "./_prepared.ts";
 import { groupExists, killTree } from "./_processes.ts";
 import { Retention } from "./_retention.ts";
 import { type Running, start } from "./_run.ts";

@@ -1,4 +1,7 @@
-// Commands over pipes on the built daemon: the shells that a nursery starts, and what their stdout is.
+// Commands over pipes on the built daemon: the shells that a nursery starts, those behind a program of their own, and what their
+// stdout is.
+import { chmodSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ask, prompt, useProcesses } from "../../cases/_support.ts";
 import type { DaemonProcess } from "../../support/process.ts";
@@ -21,6 +24,27 @@ describe.each(["rpc", "rpc-ui"] as const)("in %s", (mode) => {
       for (const word of ["one", "two", "three"]) expect(JSON.stringify(end)).toContain(word);
       expect(JSON.stringify(end)).not.toContain("No such device");
     }
+  });
+
+  it("so they can behind the program of the sandbox, from the first command on", async () => {
+    const daemon = use.start({
+      mode,
+      files: {
+        "config.yml": "tools:\n  sandbox: workspace-write\n",
+        // Stands for bubblewrap: runs its last arguments.
+        "cwd/bin/bwrap": '#!/bin/bash\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n',
+      },
+      env: { PATH: `/proc/self/cwd/bin:${process.env["PATH"]}` },
+    });
+    chmodSync(join(daemon.cwd, "bin/bwrap"), 0o755);
+    const command = `${byName.replace("exit 3", "sleep 60 & exit 3")}`;
+    for (let round = 0; round < ROUNDS; round++) {
+      const frames = await prompt(daemon, `call bash ${JSON.stringify({ command })}`);
+      const end = JSON.stringify(frames.find((frame) => frame.type === "tool_execution_end"));
+      for (const word of ["one", "two", "three", "code 3", "1 process is still running"]) expect(end).toContain(word);
+      expect(end).not.toContain("No such device");
+    }
+    expect(await daemon.end()).toBe(0);
   });
 
   it("commands answer when the one who waits for their end has been killed", async () => {

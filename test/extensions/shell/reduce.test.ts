@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { LineEnds } from "../../../extensions/shell/_line-ends.ts";
 import { OutputCollector } from "../../../extensions/shell/_output.ts";
 import { TerminalReducer } from "../../../extensions/shell/_reduce.ts";
 
@@ -72,6 +73,20 @@ describe("TerminalReducer", () => {
     reduce("x".repeat(16_000), "\rx".repeat(500_000));
     expect(performance.now() - started).toBeLessThan(2000);
   });
+});
+
+test("LineEnds undoes what a terminal does to line ends, however it is cut", () => {
+  const text = fc.array(fc.constantFrom("\r", "\n", "\r\n", "a", "\0"), { maxLength: 30 }).map((parts) => parts.join(""));
+  fc.assert(
+    fc.property(text, fc.array(fc.nat(60), { maxLength: 8 }), (written, places) => {
+      const shown = Buffer.from(written.replaceAll("\n", "\r\n"));
+      const cuts = [0, ...places.sort((a, b) => a - b), shown.length];
+      const ends = new LineEnds();
+      const pieces = cuts.slice(1).map((cut, index) => Buffer.from(ends.push(shown.subarray(cuts[index], cut))));
+      expect(Buffer.concat([...pieces, ends.end()]).toString()).toBe(written);
+    }),
+    { numRuns: runs },
+  );
 });
 
 describe("OutputCollector", () => {

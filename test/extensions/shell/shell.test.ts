@@ -129,10 +129,18 @@ describe.each(["rpc", "rpc-ui"] as const)("bash tool in %s", (mode) => {
     expect(text).toContain("\n3000000\n");
     const path = /Full output: ([^,\]]+)/.exec(text)?.[1] ?? "";
     expect(result.details).toMatchObject({ fullOutputPath: path, truncation: { totalLines: 3_000_000 } });
-    const full = readFileSync(path, "utf8").replaceAll("\r\n", "\n");
+    const full = readFileSync(path, "utf8");
     expect(full.length).toBe(22_888_896);
     expect(full.endsWith("\n2999999\n3000000\n")).toBe(true);
     for (const update of b.updates) expect(Buffer.byteLength(textOf(update))).toBeLessThanOrEqual(50 * 1024);
+  });
+
+  test("the kept output is what the command wrote, byte for byte, and so are the counts", async () => {
+    const wrote = `${"\\r\\n\\n\\r\\r\\nx\\ry\\t\\033[1mb".repeat(2)}\\r`;
+    const expected = Buffer.from(`${"\r\n\n\r\r\nx\ry\t\x1b[1mb".repeat(2)}\r`.repeat(4000));
+    const result = await b.call(bash, { command: `printf '${wrote}%.0s' {1..4000}` });
+    expect(result.details).toMatchObject({ exitCode: 0, truncation: { totalBytes: expected.length } });
+    expect(readFileSync(/Full output: ([^,\]]+)/.exec(textOf(result))?.[1] ?? "").equals(expected)).toBe(true);
   });
 
   test("exit codes, signals and syntax errors are told", async () => {
@@ -153,6 +161,8 @@ test.skipIf(!hasTerminal)("plain rpc gives a terminal without input, rpc-ui pipe
   const command = "test -t 0 || printf 'in '; test -t 1 || printf 'out '; test -t 2 || printf err";
   b = bench({ mode: "rpc" });
   expect(textOf(await b.call(bash, { command }))).toBe("in ");
+  // Nobody will ever press a key at it.
+  expect(textOf(await b.call(bash, { command: "read -r key <&2 || echo nobody" }))).toMatch(/read error.*\nnobody$/);
   await b.close();
   b = bench({ mode: "rpc-ui" });
   expect(textOf(await b.call(bash, { command }))).toBe("in out err");
