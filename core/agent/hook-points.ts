@@ -126,6 +126,19 @@ export const toolFinished = defineHookPoint<ToolFinishedValue, ToolFinishedValue
   summary: "The result of a tool that ran or failed, also after an abort: change its content, details or isError",
 });
 
+export interface ToolProgressValue extends InConversation {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  /** What the host is about to be shown: a snapshot, at most ten a second. */
+  readonly partial: ToolResult;
+}
+export const toolProgress = defineHookPoint<ToolProgressValue, ToolProgressValue>({
+  name: "toolProgress",
+  combine: "chain",
+  timeoutMs: 1000,
+  summary: "What a running tool reports, before the host sees it: change its content or details",
+});
+
 export interface TurnFailure extends InConversation {
   readonly message: AssistantMessage;
   readonly error: ProviderError;
@@ -292,6 +305,7 @@ export const agentHookPoints = [
   toolDecide,
   toolSeal,
   toolFinished,
+  toolProgress,
   turnFailed,
   contextOverflow,
   turnEnded,

@@ -4,9 +4,11 @@ import type { ToolCall } from "../../protocol/content.ts";
 import type { ToolResult, ToolResultMessage } from "../../protocol/message.ts";
 import type { BrokenCall } from "./answer.ts";
 import { toolExecutionEnd, toolExecutionStart, toolExecutionUpdate } from "./events.ts";
+import { toolProgress } from "./hook-points.ts";
 import type { MessageQueue } from "./queue.ts";
 import { truncatedText, unparsableText } from "./tool-arguments.ts";
 import { type ExecutionPort, errorResult, executeTool, notExecuted, syntheticResult } from "./tool-execution.ts";
+import { untilAborted } from "./until-aborted.ts";
 import { UpdateThrottle } from "./update-throttle.ts";
 import { unlimited } from "./work.ts";
 
@@ -112,14 +114,7 @@ class Batch {
     if (call === undefined) return;
     const controller = unlimited(new AbortController());
     const stopListening = this.#linkAborts(call, controller);
-    const throttle = new UpdateThrottle((partial, args) =>
-      this.#port.conversation.emit(toolExecutionUpdate, {
-        toolCallId: call.id,
-        toolName: call.name,
-        args,
-        partialResult: partial,
-      }),
-    );
+    const throttle = new UpdateThrottle((partial, args) => this.#tellProgress(call, partial, args, controller.signal));
     let args: Record<string, unknown> = call.arguments;
     let passGate: (() => void) | undefined;
     const execution = await executeTool(
@@ -144,9 +139,20 @@ class Batch {
         endRun: () => void this.#ending.add(index),
       },
     );
-    throttle.close();
+    await untilAborted(throttle.close(), controller.signal, 0);
     stopListening();
     this.#end(index, call, execution.result, execution.isError);
+  }
+
+  /** Shows what a running call reports, as the hooks leave it; nothing after an abort. */
+  #tellProgress(call: ToolCall, partial: ToolResult, args: Record<string, unknown>, signal: AbortSignal): void | Promise<void> {
+    const { ctx, conversation } = this.#port;
+    const { id: toolCallId, name: toolName } = call;
+    const show = (partialResult: ToolResult) => {
+      if (!signal.aborted) conversation.emit(toolExecutionUpdate, { toolCallId, toolName, args, partialResult });
+    };
+    if (!ctx.hasHooks(toolProgress)) return show(partial);
+    return ctx.hook(toolProgress, { conversation, toolCallId, toolName, partial }).then((seen) => show(seen?.partial ?? partial));
   }
 
   get endsRun(): boolean {

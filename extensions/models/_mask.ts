@@ -1,20 +1,35 @@
 // Secrets of the daemon in what tools give: a file or a command may show the credential store, the conversation must not keep it.
-import { type Context, Credentials, defineHook, toolFinished } from "mortise/extension";
+import { type Context, Credentials, defineHook, toolFinished, toolProgress } from "mortise/extension";
 
 /** Shorter values would hit ordinary words. */
 const MIN_LENGTH = 8;
 
 /** Last, so that nothing is added to the result after it. */
+const LAST = { priority: 1000 };
+
 export const maskResults = defineHook(
   toolFinished,
   (finished, ctx) => {
-    const secrets = secretsOf(ctx);
-    const { result } = finished;
-    if (!secrets.some((secret) => contains(result, secret))) return undefined;
-    return { ...finished, result: masked(result, secrets) };
+    const result = withoutSecrets(finished.result, ctx);
+    return result === finished.result ? undefined : { ...finished, result };
   },
-  { priority: 1000 },
+  LAST,
 );
+
+export const maskProgress = defineHook(
+  toolProgress,
+  (progress, ctx) => {
+    const partial = withoutSecrets(progress.partial, ctx);
+    return partial === progress.partial ? undefined : { ...progress, partial };
+  },
+  LAST,
+);
+
+/** The value itself when no secret is in it. */
+function withoutSecrets<T>(value: T, ctx: Context): T {
+  const secrets = secretsOf(ctx);
+  return secrets.some((secret) => contains(value, secret)) ? masked(value, secrets) : value;
+}
 
 function secretsOf(ctx: Context): readonly string[] {
   try {

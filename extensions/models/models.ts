@@ -14,14 +14,14 @@ import { AuthFile } from "./_auth-file.ts";
 import { knownProviders } from "./_catalogue.ts";
 import { ModelDiscovery } from "./_discovery-token.ts";
 import { ModelsFiles } from "./_files.ts";
-import { maskResults } from "./_mask.ts";
+import { maskProgress, maskResults } from "./_mask.ts";
 import { ModelRegistry } from "./_registry.ts";
 import * as settings from "./_settings.ts";
 import { Values } from "./_values.ts";
 
 export default defineExtension({
   name: "models",
-  contributes: [...Object.values(settings), maskResults],
+  contributes: [...Object.values(settings), maskResults, maskProgress],
   async setup(scope) {
     const launch = scope.ctx.use(Launch);
     const files = new ModelsFiles(launch.home, launch.cwd);

@@ -17,7 +17,7 @@ const CANARY = {
   pasted: `ghp_CANARY5${"a1B2".repeat(6)}z`.padEnd(40, "Q").slice(0, 40),
 };
 
-// Commands get the proxy, because they need it, and what a command prints is shown while it runs (docs/runtime.md, "Redaction"):
+// Commands get the proxy, because they need it, and the host's own `bash` shows what it asked for (docs/runtime.md, "Redaction"):
 // the password in its address is the one exception, so it is left out of what is printed here.
 const ENV = "env | grep -vi _proxy";
 
@@ -63,7 +63,7 @@ export default defineSlashCommand({ name: "leak", description: "Throws what it k
         toolCalls: [
           { name: "bash", arguments: { command: ENV } },
           { name: "read", arguments: { path: `${daemon.home}/auth.json` } },
-          { name: "bash", arguments: { command: `cat ${daemon.home}/auth.json; cat ~/auth.json >&2` } },
+          { name: "bash", arguments: { command: `cat ${daemon.home}/auth.json; cat ~/auth.json >&2; sleep 0.3` } },
           { name: "grep", arguments: { pattern: "CANARY", path: daemon.home } },
         ],
       },
@@ -92,7 +92,7 @@ export default defineSlashCommand({ name: "leak", description: "Throws what it k
     const own: Record<string, string[]> = { stored: ["auth.json"], refresh: ["auth.json"], environment: [], proxy: [] };
     for (const [name, allowed] of Object.entries(own)) {
       const text = CANARY[name as keyof typeof CANARY];
-      expect(output.includes(text), `${name} in the output`).toBe(false);
+      expect(around(output, text), `${name} in the output`).toBe("");
       expect(title.includes(text), `${name} in the title of the process`).toBe(false);
       const found = filesWith(daemon.home, text).map((file) => file.slice(daemon.home.length + 1));
       expect(found, `${name} in files`).toEqual(allowed);
@@ -155,3 +155,9 @@ export default defineSlashCommand({ name: "leak", description: "Throws what it k
     expect(readFileSync(stored).equals(before)).toBe(true);
   });
 });
+
+/** What stands around a secret, without the rest of a long output; "" when it is not there. */
+function around(output: string, secret: string): string {
+  const at = output.indexOf(secret);
+  return at === -1 ? "" : output.slice(Math.max(0, at - 600), at + secret.length + 300);
+}

@@ -309,7 +309,7 @@ const GUARDS = [
     item: "case 27",
     guard: "results of tools are masked",
     file: "extensions/models/models.ts",
-    from: "contributes: [...Object.values(settings), maskResults],",
+    from: "contributes: [...Object.values(settings), maskResults, maskProgress],",
     to: "contributes: [...Object.values(settings)],",
     test: "test/cases/case-27-secrets.test.ts",
   },

@@ -1,0 +1,74 @@
+// Secrets of the daemon in what tools report and give: the host and the model see "[redacted]" (docs/runtime.md, "Redaction").
+import { defineHook, defineTool, toolProgress, z } from "mortise/extension";
+import { type StartOptions, startDaemon, type TestDaemon } from "mortise/testing";
+import { afterEach, expect, test } from "vitest";
+
+const SECRET = "sk-live-CANARY-0123456789";
+const files = { "auth.json": JSON.stringify({ anthropic: { type: "api_key", key: SECRET } }) };
+
+let daemon: TestDaemon | undefined;
+afterEach(async () => {
+  await daemon?.stop();
+  daemon = undefined;
+});
+async function start(more: StartOptions = {}): Promise<TestDaemon> {
+  daemon = await startDaemon({ watch: false, files, ...more });
+  return daemon;
+}
+
+/** Reports texts without waiting, then the last one after the host was shown the first. */
+const teller = defineTool({
+  name: "teller",
+  description: "Reports what it is given",
+  params: z.object({ texts: z.array(z.string()) }),
+  run: (ctx, { texts }) => {
+    for (const text of texts) ctx.update({ content: [{ type: "text", text }], details: { text } });
+    return texts.join("\n");
+  },
+});
+
+test("a tool's progress and its result are masked, texts and details alike; nothing else of them is changed", async () => {
+  const d = await start({ extensions: { teller: [teller] } });
+  const told = await d.callTool("teller", { texts: [`key ${SECRET}, and ${SECRET}`] });
+  expect(told.updates).toEqual(["key [redacted], and [redacted]"]);
+  expect(told.text).toBe("key [redacted], and [redacted]");
+  const update = d.frames.find((frame) => frame.type === "tool_execution_update");
+  expect(update?.["partialResult"]).toEqual({
+    content: [{ type: "text", text: "key [redacted], and [redacted]" }],
+    details: { text: "key [redacted], and [redacted]" },
+  });
+  expect((await d.callTool("teller", { texts: ["harmless"] })).updates).toEqual(["harmless"]);
+});
+
+test("what a command prints is masked while it runs", async () => {
+  const d = await start();
+  const id = d.frames.length;
+  d.send({ id: "p", type: "prompt", message: `call bash {"command": "cat ../auth.json; until [ -e go ]; do sleep 0.01; done"}` });
+  const update = await d.next((frame) => frame.type === "tool_execution_update" && JSON.stringify(frame).includes("api_key"));
+  expect(JSON.stringify(update)).toContain("[redacted]");
+  d.write("cwd/go", "");
+  await d.next("agent_end");
+  const shown = d.frames.slice(id).filter((frame) => frame.type !== "tool_execution_start");
+  expect(JSON.stringify(shown)).not.toContain(SECRET);
+});
+
+test("an extension changes what is shown; one that throws or hangs costs neither the call nor its result", async () => {
+  const prefixed = defineHook(toolProgress, ({ partial, ...rest }) => {
+    const [first] = partial.content;
+    const text = first?.type === "text" ? `shown: ${first.text}` : "";
+    return { ...rest, partial: { content: [{ type: "text" as const, text }] } };
+  });
+  const throws = defineHook(toolProgress, () => {
+    throw new Error("not today");
+  });
+  const hangs = defineHook(toolProgress, () => new Promise<undefined>(() => {}), { priority: 2 });
+  const d = await start({ extensions: { teller: [teller], prefixed: [prefixed], throws: [throws], hangs: [hangs] } });
+  const told = await d.callTool("teller", { texts: [`loud ${SECRET}`] });
+  expect(told.updates).toEqual(["shown: loud [redacted]"]);
+  expect(told.text).toBe("loud [redacted]");
+  const errors = d.frames.filter((frame) => frame.type === "extension_error");
+  expect(errors.map((frame) => frame["error"]).toSorted()).toEqual([
+    'Handler of "toolProgress" took longer than 1000 ms',
+    "not today",
+  ]);
+});
