@@ -9,6 +9,7 @@ import {
   type Model,
   notice,
 } from "mortise/extension";
+import { blankOutputsFor } from "./_blanking.ts";
 import { type Compacted, execute, type Prepared, prepare } from "./_engine.ts";
 import { guardSlot } from "./_state.ts";
 import { count, measure, type Sizes } from "./_tokens.ts";
@@ -31,6 +32,8 @@ export async function compactAboveThreshold(
   const sizes = await measure(ctx, model);
   const total = sizes.total + coming.reduce((sum, message) => sum + estimateTokens(message), 0);
   if (total <= sizes.threshold || isBlocked(ctx, model, sizes) || signal.aborted) return;
+  const saved = blankOutputsFor(ctx, total - sizes.threshold, sizes.scale);
+  if (saved > 0) return tell(ctx, "info", `Old outputs of tools are left out of what is sent: about ${count(saved)} tokens`);
   await autoCompact(ctx, "threshold", signal);
 }
 
@@ -120,7 +123,7 @@ function stillTooLarge(sizes: Sizes, model: Model): string {
   );
 }
 
-function tell(ctx: Context, level: "warning" | "error", message: string): void {
+function tell(ctx: Context, level: "info" | "warning" | "error", message: string): void {
   ctx.conversation.emit(notice, { level, message, source: "compaction" });
 }
 

@@ -1,5 +1,6 @@
 // Sizes: what the context, the prompt and the messages take, and how much there may be. All in tokens.
 import type { Context, ConversationHandle, Model } from "mortise/extension";
+import { blankedTokens } from "./_blanking.ts";
 import { reserveTokens, thresholdPercent, thresholdTokens } from "./settings.ts";
 
 const CHARS_PER_TOKEN = 4;
@@ -25,11 +26,14 @@ export interface Sizes {
 export async function measure(ctx: Context, model: Model): Promise<Sizes> {
   const { conversation } = ctx;
   const prompt = await promptTokens(conversation);
-  const messages = conversation.log.contextSize.estimated;
+  const blanked = blankedTokens(conversation);
+  const { estimated } = conversation.log.contextSize;
+  const messages = estimated - blanked.estimated;
   const estimate = prompt + messages;
-  const counted = conversation.contextUsage()?.tokens ?? 0;
+  const used = conversation.contextUsage()?.tokens ?? 0;
+  const counted = used - blanked.counted;
   // Without an answer since the last compaction the count is an estimate of the messages alone.
-  const total = counted === messages || counted < estimate * PLAUSIBLE_SHARE ? estimate : counted;
+  const total = used === estimated || counted < estimate * PLAUSIBLE_SHARE ? estimate : counted;
   const scale = messages === 0 ? 1 : Math.min(4, Math.max(1, (total - prompt) / messages));
   const window = model.contextWindow ?? 0;
   return { window, threshold: threshold(ctx, window), prompt, messages, total, scale };

@@ -24,6 +24,24 @@ export const keepRecentTokens = defineSetting({
   schema: z.number().min(0),
   default: 20_000,
 });
+export const blankOutputs = defineSetting({
+  name: "compaction.blankOutputs",
+  summary: "Whether old outputs of tools are left out of what is sent when that makes room enough without a summary",
+  schema: z.boolean(),
+  default: true,
+});
+export const blankProtectTokens = defineSetting({
+  name: "compaction.blankProtectTokens",
+  summary: "Tokens of the newest messages whose outputs are never left out",
+  schema: z.number().min(0),
+  default: 40_000,
+});
+export const blankSavedTokens = defineSetting({
+  name: "compaction.blankSavedTokens",
+  summary: "Tokens that leaving outputs out has to save at least",
+  schema: z.number().min(1),
+  default: 20_000,
+});
 export const autoContinue = defineSetting({
   name: "compaction.autoContinue",
   summary: "Whether the agent goes on by itself after a compaction when its answer was cut off at the output limit",
@@ -54,6 +72,9 @@ export default [
   thresholdPercent,
   reserveTokens,
   keepRecentTokens,
+  blankOutputs,
+  blankProtectTokens,
+  blankSavedTokens,
   autoContinue,
   idleEnabled,
   idleTimeoutSeconds,

@@ -1,3 +1,4 @@
+import { blankedSlot } from "./_blanking.ts";
 import { guardSlot } from "./_state.ts";
 
-export default guardSlot;
+export default [guardSlot, blankedSlot];

@@ -1,5 +1,5 @@
 // The hand-over document: one request with the conversation as it is, so that a cached prefix serves it.
-import { type AgentMessage, type Context, type Model, ProviderError, sideRequest } from "mortise/extension";
+import { type AgentMessage, type Context, contextBuilding, type Model, ProviderError, sideRequest } from "mortise/extension";
 
 const INSTRUCTION = `Stop working on the task now. Another agent takes over in a new session and sees nothing of this one but the document you write now.
 
@@ -24,7 +24,10 @@ export async function writeDocument(
   const systemPrompt = await conversation.systemPrompt();
   const focus = customInstructions?.trim();
   const content = focus ? `${INSTRUCTION}\n\nPay special attention to this:\n${focus}` : INSTRUCTION;
-  const messages: AgentMessage[] = [...conversation.messages, { role: "user", content, timestamp: Date.now() }];
+  // What the conversation itself would send: what was left out there has no room or no taker here either.
+  const context = await ctx.hook(contextBuilding, { conversation, messages: [...conversation.messages] }, { signal });
+  const sent = context?.messages ?? conversation.messages;
+  const messages: AgentMessage[] = [...sent, { role: "user", content, timestamp: Date.now() }];
   const request = {
     model,
     systemPrompt,

@@ -37,8 +37,6 @@ export class Exchange implements FaultSource {
     this.secrets = [request.apiKey ?? "", ...Object.values(request.headers ?? {})];
     if (request.signal.aborted) this.#controller.abort();
     else request.signal.addEventListener("abort", this.#onAbort, { once: true });
-    const limitMs = ctx.setting(idleSetting);
-    if (limitMs > 0) this.#timer = setTimeout(() => this.#giveUp(limitMs), limitMs);
   }
 
   /** Aborts the connection; hand it to the SDK. */
@@ -49,7 +47,10 @@ export class Exchange implements FaultSource {
   /** A fetch that notes every byte and refuses what is no event stream. */
   async fetch(): Promise<Fetch> {
     const inner = await this.#context.use(Transport).fetch();
-    return async (input, init) => this.#watch(await inner(input, init));
+    return async (input, init) => {
+      this.#listen();
+      return this.#watch(await inner(input, init));
+    };
   }
 
   /** The failure event's error. */
@@ -70,6 +71,13 @@ export class Exchange implements FaultSource {
 
   get #host(): string {
     return URL.canParse(this.baseUrl) ? new URL(this.baseUrl).host : this.baseUrl;
+  }
+
+  /** From now on silence is the service's. Building a long request and loading the SDK take time of our own. */
+  #listen(): void {
+    const limitMs = this.#context.setting(idleSetting);
+    if (limitMs <= 0 || this.#timer !== undefined || this.connection.aborted) return;
+    this.#timer = setTimeout(() => this.#giveUp(limitMs), limitMs);
   }
 
   #giveUp(limitMs: number): void {
