@@ -184,6 +184,7 @@ export {
 export { EventFilter } from "./services/event-filter.ts";
 export { Extensions, ReloadReport, UnitInfo } from "./services/extensions.ts";
 export { FileLocks } from "./services/files.ts";
+export { followService } from "./services/follow-service.ts";
 export { Framing } from "./services/framing.ts";
 export { type Frontmatter, parseFrontmatter } from "./services/frontmatter.ts";
 export { HostContributions } from "./services/host-contributions.ts";

@@ -1,7 +1,7 @@
 import { defineSlashCommand } from "mortise/extension";
 import { bucketOf } from "./_rule.ts";
 import { Rules } from "./_store.ts";
-import { DisabledRules } from "./settings.ts";
+import { BuiltinRules, DisabledRules } from "./settings.ts";
 
 const USES = {
   stream: "watches the answers",
@@ -27,10 +27,12 @@ export const rulesCommand = defineSlashCommand({
       );
     }
     const disabled = ctx.setting(DisabledRules);
+    const builtin = ctx.setting(BuiltinRules);
     const width = Math.max(...rules.map(({ payload }) => payload.name.length));
     const lines = rules.map((rule) => {
       const { name } = rule.payload;
-      const use = disabled.includes(name) ? "off by ttsr.disabledRules" : USES[bucketOf(rule)];
+      const off = disabled.includes(name) ? DisabledRules : rule.origin === "builtin" && !builtin ? BuiltinRules : undefined;
+      const use = off === undefined ? USES[bucketOf(rule)] : `off by ${off.name}`;
       return `${name.padEnd(width)}  ${use} (${rule.origin})`;
     });
     ctx.output(lines.join("\n"));

@@ -8,7 +8,7 @@ export type InterruptMode = z.infer<typeof InterruptMode>;
 /** What hosts are told of a rule. */
 export const RulePayload = z.object({
   name: z.string(),
-  path: z.string().describe("Absolute path of its file"),
+  path: z.string().describe("Absolute path of its file; rule://name for one that comes with mortise"),
   content: z.string(),
   globs: z.array(z.string()).optional(),
   alwaysApply: z.boolean().optional(),
@@ -19,9 +19,11 @@ export const RulePayload = z.object({
 });
 export type RulePayload = z.infer<typeof RulePayload>;
 
+export type RuleOrigin = ContentFolder["origin"] | "builtin";
+
 export interface Rule {
   readonly payload: RulePayload;
-  readonly origin: "user" | "project";
+  readonly origin: RuleOrigin;
   /** Empty when it does not watch the stream. */
   readonly patterns: readonly RegExp[];
   readonly scopes: readonly RuleScope[];
@@ -30,7 +32,9 @@ export interface Rule {
 }
 
 /** A folder with rules. */
-export interface RuleFolder extends ContentFolder {
+export interface RuleFolder {
+  readonly path: string;
+  readonly origin: RuleOrigin;
   /** A file without a head holds always. */
   readonly always?: boolean;
 }

@@ -1,8 +1,10 @@
-// The rules of the user and the project as they stand on disk. The project's come first and win a name.
+// The rules of the user and the project as they stand on disk, then those that come with mortise. The project's come first and win
+// a name.
 import type { Dirent } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { contentFolders, createToken, errorMessage, listFolder } from "mortise/extension";
+import { builtInRules } from "./_built-in.ts";
 import { parseRule, type Rule, type RuleFolder } from "./_rule.ts";
 
 export interface RuleList {
@@ -48,6 +50,7 @@ export class RuleStore implements RuleList {
         if (rule !== undefined && !rules.has(rule.payload.name)) rules.set(rule.payload.name, rule);
       }
     }
+    for (const rule of await builtInRules()) if (!rules.has(rule.payload.name)) rules.set(rule.payload.name, rule);
     const found = [...rules.values()].sort((a, b) => (a.payload.name < b.payload.name ? -1 : 1));
     const stamp = JSON.stringify(found.map(({ payload, origin }) => ({ payload, origin })));
     if (stamp === this.#stamp) return false;

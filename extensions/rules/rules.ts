@@ -7,6 +7,7 @@ import {
   defineService,
   errorMessage,
   followFolders,
+  followService,
   Launch,
   Settings,
   type SetupScope,
@@ -22,7 +23,10 @@ import { readStanding, standingFiles, withStanding } from "./_standing.ts";
 import { ForeignRecords } from "./_state.ts";
 import { RuleStore, Rules, ruleFolders } from "./_store.ts";
 import { StreamRules } from "./_stream.ts";
-import { DisabledRules, Enabled } from "./settings.ts";
+import { BuiltinRules, DisabledRules, Enabled } from "./settings.ts";
+
+/** Settings that say which rules are used. */
+const USED = [Enabled, BuiltinRules, DisabledRules];
 
 export default defineExtension({
   name: "rules",
@@ -46,16 +50,16 @@ export default defineExtension({
     scope.own(() => following.close(), "rule folders");
     scope.add(defineService(Rules, { create: () => store }));
     await following.first;
-    scope.onLive?.(() => {
-      // Settings and trust answer only now: they go live with the same swap.
+    // Settings and trust answer only when they are live; what was made before holds until then.
+    followService(scope, Settings, (settings) => {
       contributions.renew();
-      const stops = [
-        ctx.tryUse(Settings)?.onChange((paths) => {
-          if (paths.includes(Enabled.name) || paths.includes(DisabledRules.name)) contributions.renew();
-        }),
-        ctx.tryUse(Trust)?.onChange(() => contributions.renew()),
-      ];
-      for (const stop of stops) if (stop !== undefined) scope.own(stop, "rule settings");
+      return settings.onChange((paths) => {
+        if (USED.some(({ name }) => paths.includes(name))) contributions.renew();
+      });
+    });
+    followService(scope, Trust, (trust) => {
+      contributions.renew();
+      return trust.onChange(() => contributions.renew());
     });
   },
 });
@@ -101,7 +105,10 @@ class Contributions {
   renew(): void {
     const { ctx } = this.#scope;
     const disabled = ctx.setting(DisabledRules);
-    const used = this.#store.list().filter(({ payload }) => !disabled.includes(payload.name));
+    const builtin = ctx.setting(BuiltinRules);
+    const used = this.#store.list().filter(({ payload, origin }) => {
+      return !disabled.includes(payload.name) && (origin !== "builtin" || builtin);
+    });
     this.#streamed = ctx.setting(Enabled) ? used.filter((rule) => this.#mayWatch(rule)) : [];
     // Without such rules the turn loop asks nobody.
     this.#scope.replace("stream rules", this.#streamed.length > 0 ? this.#hooks : []);
@@ -118,7 +125,7 @@ class Contributions {
 
   #mayWatch(rule: Rule): boolean {
     if (bucketOf(rule) !== "stream" || this.#slow.has(rule.payload.name)) return false;
-    if (rule.origin === "user" || !rule.risky || this.#scope.ctx.tryUse(Trust)?.isTrusted(this.#cwd) === true) return true;
+    if (rule.origin !== "project" || !rule.risky || this.#scope.ctx.tryUse(Trust)?.isTrusted(this.#cwd) === true) return true;
     this.#warn(`Rule "${rule.payload.path}" is off until the project is trusted: its condition may take very long`);
     return false;
   }

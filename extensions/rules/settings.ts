@@ -31,6 +31,12 @@ export const RepeatGap = defineSetting({
   default: 10,
   summary: "Completed turns before a rule is told again in repeat mode after-gap",
 });
+export const BuiltinRules = defineSetting({
+  name: "ttsr.builtinRules",
+  schema: z.boolean(),
+  default: true,
+  summary: "Whether the rules that come with mortise are used",
+});
 export const DisabledRules = defineSetting<string[]>({
   name: "ttsr.disabledRules",
   schema: z.array(z.string()),
@@ -38,4 +44,4 @@ export const DisabledRules = defineSetting<string[]>({
   summary: "Names of rules that are left out",
 });
 
-export default [Enabled, ContextMode, InterruptSetting, RepeatMode, RepeatGap, DisabledRules];
+export default [Enabled, ContextMode, InterruptSetting, RepeatMode, RepeatGap, BuiltinRules, DisabledRules];

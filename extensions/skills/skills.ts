@@ -6,6 +6,7 @@ import {
   defineService,
   errorMessage,
   followFolders,
+  followService,
   Launch,
   Settings,
   type Skill,
@@ -51,13 +52,12 @@ export default defineExtension({
       }),
     );
     await following.first;
-    scope.onLive?.(() => {
-      // Settings answer only now: they go live with the same swap.
+    // Settings answer only when they are live: those that came in time change what goes live with the same swap.
+    followService(scope, Settings, (settings) => {
       if (!(ctx.setting(Enabled) && ctx.setting(SkillCommands))) contribute();
-      const stop = ctx.tryUse(Settings)?.onChange((paths) => {
+      return settings.onChange((paths) => {
         if (paths.includes(Enabled.name) || paths.includes(SkillCommands.name)) contribute();
       });
-      if (stop !== undefined) scope.own(stop, "skill settings");
     });
   },
 });

@@ -1174,7 +1174,7 @@ export interface EventMap {
   ttsr_triggered: {
     rules: Array<{
       name: string;
-      /** Absolute path of its file */
+      /** Absolute path of its file; rule://name for one that comes with mortise */
       path: string;
       content: string;
       globs?: Array<string>;

@@ -235,7 +235,7 @@ describe("rule files", () => {
     for (const absent of ["Speak plainly.", "Upper case.", "No head, no use."]) expect(await prompt()).not.toContain(absent);
     expect(await daemon.callTool("read", { path: "rule://sql" })).toMatchObject({ isError: false });
     expect((await daemon.callTool("read", { path: "rule://sql" })).text).toContain("Upper case.");
-    expect((await daemon.callTool("read", { path: "rule://none" })).text).toContain("Rules: house, sql, unused");
+    expect((await daemon.callTool("read", { path: "rule://none" })).text).toContain("Rules: elided-code, house, sql, unused");
   });
 
   it("take effect when they change on disk", async () => {

@@ -296,10 +296,11 @@ it("/agents lists the kinds of subagents and explains one; /rules says what each
   expect(form).toMatch(/^Waited for +no/m);
   expect(await daemon.slash("/agents zzz")).toBe('No agent is called "zzz". There are: form, task, explore, review');
   expect((await daemon.slash("/rules")).split("\n")).toEqual([
-    "no-any  off by ttsr.disabledRules (user)",
-    "plain   unused: its head says no use (user)",
-    "sql     read when it is needed (user)",
-    "tabs    always in the system prompt (user)",
+    "elided-code  watches the answers (builtin)",
+    "no-any       off by ttsr.disabledRules (user)",
+    "plain        unused: its head says no use (user)",
+    "sql          read when it is needed (user)",
+    "tabs         always in the system prompt (user)",
   ]);
   expect(await daemon.slash("/rules sql")).toMatch(/rules\/sql\.md\nNo joins\.$/);
   expect(await daemon.slash("/rules zzz")).toContain('No rule is called "zzz"');
