@@ -17,7 +17,8 @@ import type { Entry } from "./kernel/registry.ts";
 import type { Scope } from "./kernel/scope.ts";
 import { builtins } from "./loader/builtins.generated.ts";
 import { fingerprint, readNow } from "./loader/files.ts";
-import { LoadParams, type Registration } from "./loader/isolate/frame.ts";
+import type { ErrorReport } from "./loader/host.ts";
+import { LoadParams, type LookedAt, type Registration } from "./loader/isolate/frame.ts";
 import { type Reference, unpack } from "./loader/isolate/pack.ts";
 import { type IncomingCall, Peer } from "./loader/isolate/peer.ts";
 import { Loader } from "./loader/loader.ts";
@@ -46,6 +47,8 @@ class Child {
       told: (method, params) => this.#told(method, params),
       refer: (value) => handles.get(value),
     });
+    // From here on it answers, unless its code does not let it.
+    this.#peer.tell("pong");
   }
 
   #told(method: string, params: Record<string, unknown>): void {
@@ -81,13 +84,18 @@ class Child {
     });
     this.#kernel = kernel;
     this.#extendContexts(kernel);
+    let failure: unknown;
     const loader = new Loader(
       {
         registry: kernel.registry,
         log,
         createContext: (scope) => kernel.createContext(scope),
         runAs: (scope, fn) => kernel.runAs(scope, fn),
-        reportError: (report) => kernel.reportError(report),
+        reportError: (report) => {
+          // That it did not load is the answer to the daemon, which tells of it once.
+          if (this.#scope === undefined && isOfLoading(report)) failure ??= report.error;
+          else kernel.reportError(report);
+        },
       },
       {
         builtins: builtins.filter((unit) => unit.id === "builtin:ui"),
@@ -115,10 +123,14 @@ class Child {
     await loader.start();
     await loader.settled();
     const unit = loader.units().find(({ origin }) => origin !== "builtin");
-    if (unit?.state !== "active") throw new Error(unit?.error ?? `There is no extension at ${params.path}`);
+    const lookedAt = lookedAtBy(loader, unit?.id);
+    if (unit?.state !== "active") {
+      this.#peer.tell("lookedAt", lookedAt);
+      throw failure ?? new Error(unit?.error ?? `There is no extension at ${params.path}`);
+    }
     const registrations = registrationsOf(this.#entries());
     kernel.registry.onChange(() => this.#tellRegistrations());
-    return { registrations, files: Object.fromEntries(unit.files.map((path) => [path, seen(path)])) };
+    return { registrations, ...lookedAt };
   }
 
   /** What the unit contributes now, without the UI methods that stand for the daemon's. */
@@ -272,6 +284,17 @@ class Child {
 function callOf(): number | undefined {
   const locals: Record<string, unknown> = { ...currentCall()?.locals };
   return typeof locals["call"] === "number" ? locals["call"] : undefined;
+}
+
+function lookedAtBy(loader: Loader, unitId: string | undefined): LookedAt {
+  const paths = unitId === undefined ? [] : loader.watchedPaths(unitId);
+  const missing = paths.filter((path) => fingerprint(path) === null);
+  const read = paths.filter((path) => !missing.includes(path));
+  return { files: Object.fromEntries(read.map((path) => [path, seen(path)])), missing };
+}
+
+function isOfLoading({ phase }: ErrorReport): boolean {
+  return phase === "load" || phase === "setup" || phase === "validate";
 }
 
 /** A file as it was read. One that was written since this process began may have been read before that: it counts as changed. */

@@ -14,8 +14,9 @@ import type { ExtensionPhase } from "./kernel/errors.ts";
 import type { Kernel } from "./kernel/kernel.ts";
 import type { Owner } from "./kernel/scope.ts";
 import type { UnitSource } from "./loader/discover.ts";
-import type { IsolatedUnit } from "./loader/generation.ts";
-import { Loaded, Registration } from "./loader/isolate/frame.ts";
+import { fingerprint, readNow } from "./loader/files.ts";
+import type { Isolate } from "./loader/generation.ts";
+import { Loaded, LookedAt, Registration } from "./loader/isolate/frame.ts";
 import type { Reference } from "./loader/isolate/pack.ts";
 import type { Peer } from "./loader/isolate/peer.ts";
 import { IsolatedProcess } from "./loader/isolate/process.ts";
@@ -39,23 +40,32 @@ const STALL_MS = 10_000;
 
 const FrameSchema: z.ZodType<Frame> = z.looseObject({ type: z.string() });
 const Names = z.array(z.string());
+const Phase: z.ZodType<ExtensionPhase> = z.enum([
+  "load",
+  "setup",
+  "validate",
+  "hook",
+  "command",
+  "tool",
+  "timer",
+  "async",
+  "dispose",
+]);
 const Manifest = z.object({ mortise: z.looseObject({ isolate: z.boolean() }) });
 
 /** Decides which units are isolated, and makes what stands for them. */
-export function createIsolation(
-  options: IsolationOptions,
-): (source: UnitSource, owner: Owner) => Promise<IsolatedUnit | undefined> {
-  return async (source, owner) => {
+export function createIsolation(options: IsolationOptions): Isolate {
+  return async (source, owner, watched) => {
     if (owner.origin === "builtin") return undefined;
     await options.settingsReady();
     if (!isWanted(source, owner, options)) return undefined;
-    const files: Files = new Map();
+    const lookedAt = lookAt([...source.entries, ...watched]);
     const extension = defineExtension({
       name: owner.id,
-      setup: (scope) => new IsolatedExtension(options, source, scope, files).start(),
+      setup: (scope) => new IsolatedExtension(options, source, scope, lookedAt).start(),
     });
     const none = new Set<string>();
-    const evaluation = { files, missing: none, links: none, specifiers: none, timings: { resolve: 0, transpile: 0 }, idleMs: 0 };
+    const evaluation = { ...lookedAt, links: none, specifiers: none, timings: { resolve: 0, transpile: 0 }, idleMs: 0 };
     return { extension, evaluation };
   };
 }
@@ -79,7 +89,26 @@ function matches(pattern: string, name: string): boolean {
   return new RegExp(`^${parts.join(".*")}$`).test(name);
 }
 
-type Files = Map<string, { fingerprint: string; hash: string }>;
+/** What is known of the files behind it: at first as they are before the process starts, then as it says it found them. */
+interface FilesSeen {
+  readonly files: Map<string, { fingerprint: string; hash: string }>;
+  readonly missing: Set<string>;
+}
+
+function lookAt(paths: Iterable<string>): FilesSeen {
+  const seen: FilesSeen = { files: new Map(), missing: new Set() };
+  for (const path of paths) {
+    try {
+      const { fingerprint, hash } = readNow(path);
+      seen.files.set(path, { fingerprint, hash });
+    } catch {
+      const state = fingerprint(path);
+      if (state === null) seen.missing.add(path);
+      else seen.files.set(path, { fingerprint: state, hash: "" });
+    }
+  }
+  return seen;
+}
 
 /** A call that the child works on. */
 interface OpenCall {
@@ -92,17 +121,17 @@ class IsolatedExtension {
   readonly #options: IsolationOptions;
   readonly #source: UnitSource;
   readonly #scope: SetupScope;
-  readonly #files: Files;
+  readonly #seen: FilesSeen;
   readonly #process: IsolatedProcess;
   readonly #calls = new Map<number, OpenCall>();
   readonly #dialogs = new Map<string, AbortController>();
   readonly #live: Promise<void>;
 
-  constructor(options: IsolationOptions, source: UnitSource, scope: SetupScope, files: Files) {
+  constructor(options: IsolationOptions, source: UnitSource, scope: SetupScope, seen: FilesSeen) {
     this.#options = options;
     this.#source = source;
     this.#scope = scope;
-    this.#files = files;
+    this.#seen = seen;
     this.#live = new Promise((resolve) => scope.onLive?.(() => resolve()));
     const settings = scope.ctx.tryUse(Settings);
     const number = (path: string, fallback: number) => z.number().positive().safeParse(settings?.getPath(path)).data ?? fallback;
@@ -142,8 +171,16 @@ class IsolatedExtension {
     const settings = this.#scope.ctx.tryUse(Settings)?.all() ?? {};
     const { mode, hasUI } = kernel;
     const loaded = Loaded.parse(await peer.call("load", { path: this.#source.id, home, mode, hasUI, settings }));
-    for (const [path, file] of Object.entries(loaded.files)) this.#files.set(path, file);
+    this.#lookedAt(loaded);
     this.#replace(loaded.registrations);
+  }
+
+  #lookedAt(looked: LookedAt): void {
+    const { files, missing } = this.#seen;
+    files.clear();
+    missing.clear();
+    for (const [path, file] of Object.entries(looked.files)) files.set(path, file);
+    for (const path of looked.missing) missing.add(path);
   }
 
   #replace(registrations: readonly Registration[]): void {
@@ -288,6 +325,9 @@ class IsolatedExtension {
       case "report":
         this.#reported(params);
         return;
+      case "lookedAt":
+        this.#lookedAt(LookedAt.parse(params));
+        return;
       case "registered":
         void this.#live.then(() => this.#replace(z.array(Registration).parse(params["registrations"])));
         return;
@@ -299,7 +339,7 @@ class IsolatedExtension {
   #reported(params: Record<string, unknown>): void {
     const error = new Error(String(params["error"]));
     if (typeof params["stack"] === "string") error.stack = params["stack"];
-    const phase = z.enum(["hook", "command", "tool", "timer", "async", "dispose"]).catch("async").parse(params["phase"]);
+    const phase = Phase.catch("async").parse(params["phase"]);
     this.#report(String(params["event"]), error, phase);
   }
 }

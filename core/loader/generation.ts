@@ -30,7 +30,9 @@ export interface GenerationParts {
   virtualModules: VirtualModules;
   adaptFactory?: AdaptFactory | undefined;
   /** Decides whether a unit runs in a process of its own. */
-  isolate?: ((source: UnitSource, owner: Owner) => Promise<IsolatedUnit | undefined>) | undefined;
+  isolate?: Isolate | undefined;
+  /** What the load before looked at. */
+  watched: Iterable<string>;
   loadLimitMs: number;
   setupLimitMs: number;
   mayRead?: ((realPath: string) => boolean) | undefined;
@@ -46,6 +48,9 @@ export interface IsolatedUnit {
   /** Filled by the extension's set-up. */
   readonly evaluation: EvaluatedFiles;
 }
+
+/** Puts a unit into a process of its own when that is wanted. `watched` is what the load before looked at. */
+export type Isolate = (source: UnitSource, owner: Owner, watched: Iterable<string>) => Promise<IsolatedUnit | undefined>;
 
 /** How a unit receives the state of the generation before (`export const hot`). */
 interface HotExport {
@@ -155,8 +160,8 @@ export class Generation {
 
   /** True when the unit runs in a process of its own: its set-up starts that. */
   async #isolate(source: UnitSource): Promise<boolean> {
-    const { isolate, mayRead } = this.#parts;
-    const isolated = await isolate?.(source, this.scope.owner);
+    const { isolate, mayRead, watched } = this.#parts;
+    const isolated = await isolate?.(source, this.scope.owner, watched);
     if (isolated === undefined) return false;
     const held = mayRead && ownFiles(source).find((path) => !mayRead(path));
     if (held !== undefined) throw new HeldFileError(held);

@@ -1,5 +1,5 @@
 // What the composition root hands to the loader.
-import type { GenerationParts } from "./generation.ts";
+import type { Isolate } from "./generation.ts";
 import type { AdaptFactory, BuiltinUnit, Root } from "./host.ts";
 
 export interface LoaderOptions {
@@ -10,7 +10,7 @@ export interface LoaderOptions {
   virtualModules(): Promise<Record<string, unknown>>;
   adaptFactory?: AdaptFactory | undefined;
   /** Decides whether a unit runs in a process of its own. */
-  isolate?: GenerationParts["isolate"];
+  isolate?: Isolate | undefined;
   /** For transformed modules; `$MORTISE_HOME/cache`. None is kept when absent. */
   cacheDir?: string | undefined;
   /** The transform worker, when it does not lie beside this module (in a bundle). */

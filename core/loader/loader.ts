@@ -147,6 +147,11 @@ export class Loader {
     return Promise.all(held.map((unit) => this.#loads.request(unit, "request")));
   }
 
+  /** Paths whose change matters to a unit, absent ones included. @throws {Error} for an unknown id. */
+  watchedPaths(unitId: string): string[] {
+    return [...this.#unit(unitId).watched];
+  }
+
   /** Whether a path is, or decides, a part of a unit of this origin. */
   concerns(path: string, origin: Origin): boolean {
     return [...this.#units.values()].some((unit) => unit.origin === origin && unit.concerns(path));

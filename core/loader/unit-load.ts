@@ -226,7 +226,8 @@ export class UnitLoads {
     const { host, options, transformer } = this.#parts;
     const { adaptFactory, isolate, loadLimitMs = LOAD_LIMIT_MS, setupLimitMs = SETUP_LIMIT_MS } = options;
     const mayRead = unit.origin === "project" ? options.mayRead : undefined;
-    const parts = { host, transformer, virtualModules, adaptFactory, isolate, loadLimitMs, setupLimitMs, mayRead };
+    const { watched } = unit;
+    const parts = { host, transformer, virtualModules, adaptFactory, isolate, watched, loadLimitMs, setupLimitMs, mayRead };
     return new Generation(parts, unit.owner, unit.nextGeneration());
   }
 

@@ -24,12 +24,17 @@ export const Registration = z.object({
 });
 export type Registration = z.infer<typeof Registration>;
 
-/** The answer to `load`. */
-export const Loaded = z.object({
-  registrations: z.array(Registration),
+/** What a load looked at, told before it fails as well. */
+export const LookedAt = z.object({
   /** Files that were read, as they were then. */
   files: z.record(z.string(), z.object({ fingerprint: z.string(), hash: z.string() })),
+  /** Candidates that were absent. */
+  missing: z.array(z.string()),
 });
+export type LookedAt = z.infer<typeof LookedAt>;
+
+/** The answer to `load`. */
+export const Loaded = LookedAt.extend({ registrations: z.array(Registration) });
 
 /** What a child is told first. */
 export const LoadParams = z.object({

@@ -54,7 +54,12 @@ export function unpack(value: unknown, revive: (reference: Reference) => unknown
 }
 
 /** Classes are told by brands that are read by name, so a plain error with the brand is one of them. */
-const BRANDS: Record<string, string> = { CommandError: "command", ToolError: "tool", ProviderError: "provider" };
+const BRANDS: Record<string, string> = {
+  CommandError: "command",
+  ToolError: "tool",
+  ProviderError: "provider",
+  ExtensionError: "extension",
+};
 
 function unpackError(packed: Record<string, unknown>, revive: (reference: Reference) => unknown): Error {
   const name = String(packed["name"]);

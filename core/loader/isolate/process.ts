@@ -24,6 +24,8 @@ export interface ProcessOptions {
   failed(error: unknown): void;
 }
 
+/** A process that has not said its first word is starting: how fast is a matter of the machine, not of the extension. */
+const BOOT_MS = 10_000;
 /** Unanswered pings after which a child counts as stuck. */
 const PINGS = 4;
 const FIRST_DELAY_MS = 100;
@@ -45,6 +47,7 @@ export class IsolatedProcess {
   #restart: NodeJS.Timeout | undefined;
   #pings: NodeJS.Timeout | undefined;
   #unanswered = 0;
+  #heard = false;
   #killedFor: string | undefined;
 
   constructor(options: ProcessOptions) {
@@ -93,6 +96,7 @@ export class IsolatedProcess {
       stream: child.stdio[3] as Duplex,
       answer,
       told: (method, params) => {
+        this.#heard = true;
         if (method === "pong") this.#unanswered = 0;
         else told(method, params);
       },
@@ -107,7 +111,7 @@ export class IsolatedProcess {
       ended(new Error(`The process of "${this.#options.name}" cannot be started: ${error.message}`)),
     );
     child.once("exit", (code, signal) => ended(new Error(this.#reason(code, signal))));
-    this.#startPings(child, peer);
+    this.#startPings(child, peer, started);
     await load(peer);
     return peer;
   }
@@ -141,11 +145,13 @@ export class IsolatedProcess {
   }
 
   /** Pings while the child owes something. One that was missed because this process was busy is made up for by the next. */
-  #startPings(child: ChildProcess, peer: Peer): void {
+  #startPings(child: ChildProcess, peer: Peer, startedAt: number): void {
     this.#stopPings();
     this.#unanswered = 0;
+    this.#heard = false;
     this.#pings = setInterval(() => {
-      if (peer.openCalls === 0) {
+      const boots = !this.#heard && performance.now() - startedAt < BOOT_MS;
+      if (peer.openCalls === 0 || boots) {
         this.#unanswered = 0;
         return;
       }
