@@ -12,6 +12,7 @@ import { answerStarting, contextBuilding, providerRequest } from "./hook-points.
 import type { ProviderRequest } from "./provider.ts";
 import { askHandlers, type Run } from "./run.ts";
 import { abortReason, type StreamPort, type StreamResult, streamAnswer } from "./stream.ts";
+import { TextGuard } from "./text-guard.ts";
 import { untilAborted } from "./until-aborted.ts";
 
 export interface ModelAnswer extends StreamResult {
@@ -54,14 +55,14 @@ async function askOnce(run: Run): Promise<ModelAnswer> {
     if (provider === undefined)
       throw new ProviderError(`No provider speaks "${model.api}", which ${model.provider}/${model.id} needs`, "fatal");
     const watches = await watchesOf(run);
-    const request = await buildRequest(run, watches?.signal ?? signal);
+    const request = await buildRequest(run, watches.signal);
     if (signal.aborted) throw new ProviderError("Aborted", "aborted");
     const release = provider.scope.lease("run");
     try {
-      const ctx = run.ctx.derive({ scope: provider.scope, signal: watches?.signal ?? signal });
+      const ctx = run.ctx.derive({ scope: provider.scope, signal: watches.signal });
       const port: StreamPort = {
         model,
-        signal: watches?.signal ?? signal,
+        signal: watches.signal,
         now: () => conversation.now(),
         mode: () => conversation.messageUpdates,
         congested: () => conversation.isAttached && conversation.env.congested(),
@@ -69,11 +70,11 @@ async function askOnce(run: Run): Promise<ModelAnswer> {
         messageStart: (message) => conversation.emit(messageStart, { message }),
         messageUpdate: (message, event) =>
           conversation.emitRaw({ type: messageUpdate.name, message, assistantMessageEvent: event }),
-        watch: watches && ((steps, contentAt) => watches.see(steps, contentAt)),
+        watch: (steps, contentAt) => watches.see(steps, contentAt),
       };
       const call = { scope: provider.scope, locals: { conversation }, invocation: run.ctx.invocation };
       const answer = await runCall(call, () => streamAnswer(port, () => provider.definition.stream(request, ctx)));
-      return signal.aborted || watches?.interruption === undefined ? answer : cutOff(answer, watches.interruption);
+      return signal.aborted || watches.interruption === undefined ? answer : cutOff(answer, watches.interruption);
     } finally {
       release();
     }
@@ -103,11 +104,10 @@ function failedAnswer(run: Run, thrown: unknown): ModelAnswer {
   };
 }
 
-async function watchesOf(run: Run): Promise<AnswerWatches | undefined> {
+async function watchesOf(run: Run): Promise<AnswerWatches> {
   const { conversation, ctx, signal } = run;
-  if (!ctx.hasHooks(answerStarting)) return undefined;
-  const watches = (await askHandlers(run, answerStarting, { conversation, watches: [] }))?.watches ?? [];
-  if (watches.length === 0) return undefined;
+  const given = ctx.hasHooks(answerStarting) ? await askHandlers(run, answerStarting, { conversation, watches: [] }) : undefined;
+  const watches = [...(given?.watches ?? []), new TextGuard(() => conversation.now())];
   return new AnswerWatches(watches, signal, (error) => ctx.reportError("mortise", answerStarting.name, error));
 }
 

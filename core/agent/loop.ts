@@ -13,19 +13,22 @@ import { beforeAgentStart, contextOverflow, runEnded, runStarting, turnEnded, tu
 import { LoopGuard } from "./loop-guard.ts";
 import { askHandlers, type Run } from "./run.ts";
 import { abortReason } from "./stream.ts";
+import { REPEATED_TEXT } from "./text-guard.ts";
 import { closeToolCalls, runToolCalls } from "./tool-calls.ts";
 
 /** Empty answers asked again before the failure is shown (agent-semantics §2.5). */
 const MAX_EMPTY = 3;
 /** Answers of nothing but reasoning, one after another. */
 const MAX_THINKING_ONLY = 3;
+/** Answers in a row that are cut off because they repeat themselves. */
+const MAX_REPEATED = 2;
 /** Overflows in a row that `contextOverflow` may answer; the next one ends the run. */
 const MAX_OVERFLOWS = 3;
 
 /** Runs until the model has nothing more to do. The caller emits agent_end. */
 export async function runAgent(run: Run): Promise<RunOutcome> {
   const guard = new LoopGuard();
-  const counts: Counts = { failures: 0, overflows: 0, empty: 0, thinkingOnly: 0 };
+  const counts: Counts = { failures: 0, overflows: 0, empty: 0, thinkingOnly: 0, repeated: 0 };
   try {
     let incoming = await plan(run);
     run.conversation.emit(agentStart, {});
@@ -55,6 +58,7 @@ interface Counts {
   overflows: number;
   empty: number;
   thinkingOnly: number;
+  repeated: number;
 }
 
 type TurnResult =
@@ -91,11 +95,12 @@ async function turn(run: Run, incoming: readonly AgentMessage[], guard: LoopGuar
   for (const message of incoming) add(run, message);
   const answer = signal.aborted ? abortedBeforehand(run) : await askUntilSaid(run, counts);
   tellAnswer(run, answer);
-  if (answer.interruption !== undefined) return interruptedTurn(run, answer.message, answer.interruption);
+  if (answer.interruption !== undefined) return interruptedTurn(run, answer.message, answer.interruption, counts);
   const calls = answer.message.content.filter((block) => block.type === "toolCall");
   if (answer.outcome !== "done") return failedTurn(run, answer, calls, counts);
   counts.failures = 0;
   counts.overflows = 0;
+  counts.repeated = 0;
   const port = batchPort(run);
   const none = { results: [], endsRun: false };
   const { results, endsRun } = calls.length === 0 ? none : await runToolCalls(port, calls, answer.broken);
@@ -115,11 +120,22 @@ async function turn(run: Run, incoming: readonly AgentMessage[], guard: LoopGuar
 }
 
 /** A watch cut the answer off. The run goes on, so this is no abort. */
-async function interruptedTurn(run: Run, message: AssistantMessage, interruption: Interruption): Promise<TurnResult> {
+async function interruptedTurn(
+  run: Run,
+  message: AssistantMessage,
+  interruption: Interruption,
+  counts: Counts,
+): Promise<TurnResult> {
   const { conversation, signal } = run;
   if (!interruption.keep) conversation.dropFromContext(message);
-  await endTurn(run, message, [], true);
+  const isLoop = interruption.reason === REPEATED_TEXT && ++counts.repeated > MAX_REPEATED;
+  await endTurn(run, message, [], !isLoop);
   if (signal.aborted) return closingTurn(run);
+  if (isLoop) {
+    const text = `The model repeated itself in ${counts.repeated} answers in a row`;
+    conversation.emit(notice, { level: "error", message: text, source: "agent" });
+    return { kind: "end", status: "error", errorMessage: text };
+  }
   return { kind: "next", messages: [...interruption.messages, ...conversation.inbox.takeSteering()] };
 }
 

@@ -16,6 +16,8 @@ export interface HarnessOptions {
   log?: SessionLog;
   launch?: LaunchOptions;
   noModel?: boolean;
+  /** The clock, in Unix milliseconds. */
+  now?: () => number;
 }
 
 export function harness(options: HarnessOptions) {
@@ -51,7 +53,7 @@ export function harness(options: HarnessOptions) {
       return () => drains.delete(listener);
     },
     reportError: (owner, event, error) => void errors.push({ owner, event, error }),
-    now: () => Date.now(),
+    now: options.now ?? Date.now,
   };
   daemon.add("provider", "builtin", options.provider.definition);
   const scope = daemon.add("tools", "user", ...(options.definitions ?? []));
