@@ -47,8 +47,11 @@ export function replacementFor(
 ): Replacement {
   const { span, tolerance } = match;
   const found = source.slice(span.start, span.end);
-  const old = toLf(texts.oldText);
-  const wanted = tolerance === "spacing" ? withIndentOf(found, old, toLf(texts.newText)) : toLf(texts.newText);
+  // Both as the file would have them, or a part of an indentation would count as common.
+  const given = toLf(texts.oldText);
+  const indented = (text: string) => (tolerance === "spacing" ? withIndentOf(found, given, text) : text);
+  const old = indented(given);
+  const wanted = indented(toLf(texts.newText));
   const newline = newlineFor(source, span);
   const limit = Math.min(old.length, wanted.length);
   let head = 0;
@@ -63,6 +66,17 @@ export function replacementFor(
   if (to < from) return { ...span, text: wanted.replaceAll("\n", newline) };
   const text = wanted.slice(head, wanted.length - tail).replaceAll("\n", newline);
   return { start: span.start + from, end: span.start + to, text };
+}
+
+/** A text with replacements made, which stand in order and do not overlap. */
+export function replaceAll(source: string, replacements: readonly Replacement[]): string {
+  const pieces: string[] = [];
+  let at = 0;
+  for (const { start, end, text } of replacements) {
+    pieces.push(source.slice(at, start), text);
+    at = end;
+  }
+  return [...pieces, source.slice(at)].join("");
 }
 
 /** Line number, from 1, of an offset. */
@@ -102,28 +116,53 @@ function newlineFor(source: string, span: Span): "\n" | "\r\n" {
   return at > 0 && source[at - 1] === "\r" ? "\r\n" : "\n";
 }
 
-/** Gives lines of the new text the indentation the file has where the old text has another. */
-function withIndentOf(found: string, old: string, wanted: string): string {
+/** Gives lines of the new text the indentation the file has where the old text has another, deeper lines more of the same kind. */
+export function withIndentOf(found: string, old: string, wanted: string): string {
   const indents = new Map<string, string>();
   const foundLines = toLf(found).split("\n");
   old.split("\n").forEach((line, index) => {
     const other = foundLines[index];
     if (line.trim() !== "" && other !== undefined && !indents.has(indentOf(line))) indents.set(indentOf(line), indentOf(other));
   });
+  const known = [...indents].sort(([a], [b]) => b.length - a.length);
+  const deeper = deepening(known);
   return wanted
     .split("\n")
     .map((line) => {
       const indent = indentOf(line);
-      const mapped = line.trim() === "" ? undefined : indents.get(indent);
-      return mapped === undefined ? line : mapped + line.slice(indent.length);
+      const [from, to] = known.find(([start]) => indent.startsWith(start)) ?? [];
+      if (line.trim() === "" || from === undefined || to === undefined) return line;
+      return to + deeper(indent.slice(from.length)) + line.slice(indent.length);
     })
     .join("\n");
+}
+
+/** What more indentation becomes, judged by how that of known lines relates; what cannot be told stays. */
+function deepening(known: readonly (readonly [string, string])[]): (rest: string) => string {
+  const isPlain = (text: string) => /^(?: *|\t*)$/.test(text);
+  const plain = known.filter(([from, to]) => isPlain(from) && isPlain(to));
+  const [from, to] = plain[0] ?? ["", ""];
+  const [nearFrom, nearTo] = plain.length > 1 ? (plain.at(-1) ?? ["", ""]) : ["", ""];
+  // One level of blanks may stand for more or fewer of them, or just be moved: only a change of the character is plain.
+  const isTold = plain.length > 1 || from[0] !== to[0];
+  const ratio = (to.length - nearTo.length) / (from.length - nearFrom.length);
+  return (rest) => {
+    const size = rest.length * ratio;
+    return isTold && size > 0 && Number.isInteger(size) && isPlain(rest) && rest[0] === from[0]
+      ? (to[0] ?? "").repeat(size)
+      : rest;
+  };
 }
 
 const indentOf = (line: string) => /^[ \t]*/.exec(line)?.[0] ?? "";
 
 function isBoundary(normal: Normal, index: number): boolean {
   return index === 0 || index >= normal.text.length || normal.start(index) !== normal.start(index - 1);
+}
+
+/** A line, without its end, in the form in which lines are compared. */
+export function normalLine(line: string, tolerance: Tolerance): string {
+  return tolerance === "exact" ? line : normalise(`${line}\n`, tolerance).text.slice(0, -1);
 }
 
 function normalise(source: string, tolerance: Tolerance): Normal {

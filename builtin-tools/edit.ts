@@ -1,8 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { applyPatch, parsePatch, type StructuredPatch } from "diff";
 import {
   defineTool,
-  errorMessage,
   FileLocks,
   formatBytes,
   type ToolContext,
@@ -14,8 +12,21 @@ import {
 } from "mortise/extension";
 import { describeChange } from "./_diff.ts";
 import { type Decoded, decode } from "./_encoding.ts";
-import { findText, lineAt, type Replacement, replacementFor, type Span, TOLERANCES, type Tolerance, toLf } from "./_match.ts";
+import { applyHunks } from "./_hunks.ts";
+import {
+  findText,
+  lineAt,
+  normalLine,
+  type Replacement,
+  replaceAll,
+  replacementFor,
+  type Span,
+  TOLERANCES,
+  type Tolerance,
+  toLf,
+} from "./_match.ts";
 import { assertReadable, statPath, toolError } from "./_open.ts";
+import { type Hunk, parsePatch } from "./_patch.ts";
 import { realPath, resolvePath, shownPath } from "./_path.ts";
 import { ChangedError, replaceFile } from "./_replace.ts";
 import { markSeen, seenVersion, versionOf } from "./_seen.ts";
@@ -31,13 +42,14 @@ const change = z.object({
 });
 type Change = z.infer<typeof change>;
 
-const params = z.object({
+// Strict: a change under another name must not be dropped.
+const params = z.strictObject({
   path: z.string().optional().describe("File to change; may be left out when `patch` names it"),
   oldText: z.string().optional().describe("Text to find; must occur once unless `all` is set"),
   newText: z.string().optional().describe("Text to put in its place"),
   all: z.boolean().optional().describe("Replace every occurrence of oldText"),
   edits: z.array(change).optional().describe("Several replacements at once; all are matched against the file as it is now"),
-  patch: z.string().optional().describe("A unified diff of one file"),
+  patch: z.string().optional().describe("A unified diff of one file; the lines decide where its hunks belong, not the numbers"),
 });
 type Params = z.infer<typeof params>;
 
@@ -72,8 +84,8 @@ interface File {
 }
 
 type Plan =
-  | { path: string; changes: Change[]; patch?: undefined }
-  | { path: string; changes?: undefined; patch: StructuredPatch };
+  | { path: string; changes: Change[]; hunks?: undefined }
+  | { path: string; changes?: undefined; hunks: readonly Hunk[] };
 
 function planOf(args: Params): Plan {
   const forms = [args.oldText !== undefined || args.newText !== undefined, args.edits !== undefined, args.patch !== undefined];
@@ -94,19 +106,10 @@ function planOf(args: Params): Plan {
 }
 
 function planOfPatch(text: string, path: string | undefined): Plan {
-  let patches: StructuredPatch[];
-  try {
-    patches = parsePatch(text).filter((patch) => patch.hunks.length > 0);
-  } catch (error) {
-    throw new ToolError(`Cannot read the patch: ${errorMessage(error)}`, { cause: error });
-  }
-  const [patch, ...more] = patches;
-  if (patch === undefined) throw new ToolError("Cannot read the patch: it holds no @@ -line,count +line,count @@ hunk");
-  if (more.length > 0) throw new ToolError(`Cannot apply the patch: it changes ${patches.length} files; give one at a time`);
-  const named = patch.newFileName === "/dev/null" ? undefined : patch.newFileName?.replace(/^[ab]\//, "");
-  const target = path ?? named;
+  const patch = parsePatch(text);
+  const target = path ?? patch.path;
   if (target === undefined) throw new ToolError("Cannot apply the patch: neither path nor a +++ line names the file");
-  return { path: target, patch };
+  return { path: target, hunks: patch.hunks };
 }
 
 async function editFile(ctx: ToolContext, file: File, plan: Plan): Promise<ToolResult> {
@@ -116,9 +119,9 @@ async function editFile(ctx: ToolContext, file: File, plan: Plan): Promise<ToolR
     const known = seenVersion(ctx, file.real);
     const content = await readText(file, plan);
     const outcome =
-      plan.patch === undefined
+      plan.hunks === undefined
         ? applyChanges(content.text, plan.changes, { shown: file.shown, stale: known !== undefined && known !== version })
-        : patched(content.text, plan.patch, file.shown);
+        : patched(content.text, plan.hunks, file.shown);
     try {
       await replaceFile(file.real, content.encode(outcome.text), { shown: file.shown, expected: version, signal: ctx.signal });
     } catch (error) {
@@ -156,9 +159,11 @@ async function readText(file: File, plan: Plan): Promise<Decoded> {
 }
 
 /** Characters of which every encoding in use has the same bytes. */
-function isAscii({ changes, patch }: Plan): boolean {
+function isAscii({ changes, hunks }: Plan): boolean {
   const texts =
-    changes?.flatMap(({ oldText, newText }) => [oldText, newText]) ?? patch?.hunks.flatMap(({ lines }) => lines) ?? [];
+    changes?.flatMap(({ oldText, newText }) => [oldText, newText]) ??
+    hunks?.flatMap(({ lines }) => lines.map(({ text }) => text)) ??
+    [];
   return texts.every((text) => /^[\x00-\x7f]*$/.test(text));
 }
 
@@ -174,21 +179,16 @@ function applyChanges(source: string, changes: readonly Change[], file: { shown:
     }
   });
   found.sort((a, b) => a.match.start - b.match.start);
-  const pieces: string[] = [];
-  let at = 0;
   let end = 0;
   let previous = -1;
-  for (const replacement of found) {
-    if (replacement.match.start < end) {
-      throw new ToolError(`Cannot edit ${file.shown}: edit ${previous + 1} and edit ${replacement.index + 1} overlap; join them`);
+  for (const { match, index } of found) {
+    if (match.start < end) {
+      throw new ToolError(`Cannot edit ${file.shown}: edit ${previous + 1} and edit ${index + 1} overlap; join them`);
     }
-    pieces.push(source.slice(at, replacement.start), replacement.text);
-    at = replacement.end;
-    end = replacement.match.end;
-    previous = replacement.index;
+    end = match.end;
+    previous = index;
   }
-  pieces.push(source.slice(at));
-  const text = pieces.join("");
+  const text = replaceAll(source, found);
   if (text === source) throw new ToolError(`Cannot edit ${file.shown}: the file already reads so; nothing would change`);
   return { text, count: found.length, tolerance: loosest };
 }
@@ -218,30 +218,31 @@ function locate(
   return match;
 }
 
-/** Where the first line of a text that was not found stands. */
+/** Where a text that was not found comes closest, and what differs there. */
 function nearest(source: string, wanted: string): string {
-  const first = toLf(wanted)
-    .split("\n")
-    .map((line) => line.trim())
-    .find((line) => line.length > 3);
-  const match = first === undefined ? undefined : findText(source, first);
-  const span = match?.spans[0];
-  return span === undefined ? "" : `; a line of it stands at line ${lineAt(source, span.start)}, but what follows differs`;
+  const lines = toLf(wanted).split("\n");
+  const first = lines.findIndex((line) => line.trim().length > 3);
+  const span = first < 0 ? undefined : findText(source, (lines[first] ?? "").trim())?.spans[0];
+  if (span === undefined) return "";
+  const line = lineAt(source, span.start);
+  const there = toLf(source).replace(/\n$/, "").split("\n");
+  const differs = lines.findIndex((text, index) => {
+    return (
+      index > first && normalLine(there[line - 1 + index - first] ?? "", "spacing").trim() !== normalLine(text, "spacing").trim()
+    );
+  });
+  if (differs < 0) return `; a line of it stands at line ${line}, but what follows differs`;
+  const found = there[line - 1 + differs - first];
+  const reads = found === undefined ? "the file ends" : `line ${line + differs - first} reads ${quoted(found)}`;
+  return `; it comes closest at line ${line}, but ${reads} where oldText has ${quoted(lines[differs] ?? "")}`;
 }
 
-function patched(source: string, patch: StructuredPatch, shown: string): Outcome {
-  const result = applyPatch(source, patch, { autoConvertLineEndings: true });
-  if (result === false) {
-    const index = patch.hunks.findIndex(
-      (hunk) => applyPatch(source, { ...patch, hunks: [hunk] }, { autoConvertLineEndings: true }) === false,
-    );
-    const hunk = patch.hunks[Math.max(0, index)];
-    throw new ToolError(
-      `Cannot apply the patch to ${shown}: hunk ${Math.max(0, index) + 1} (@@ -${hunk?.oldStart},${hunk?.oldLines} @@) does not match the file; read it again`,
-    );
-  }
-  if (result === source) throw new ToolError(`Cannot apply the patch to ${shown}: nothing would change`);
-  return { text: result, count: patch.hunks.length, tolerance: "exact" };
+const quoted = (text: string) => JSON.stringify(text.length > 120 ? `${text.slice(0, 119)}…` : text);
+
+function patched(source: string, hunks: readonly Hunk[], shown: string): Outcome {
+  const { text, tolerance } = applyHunks(source, hunks, shown);
+  if (text === source) throw new ToolError(`Cannot apply the patch to ${shown}: nothing would change`);
+  return { text, count: hunks.length, tolerance };
 }
 
 function present(file: File, before: string, outcome: Outcome): ToolResult {

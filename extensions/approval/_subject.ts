@@ -40,7 +40,7 @@ export async function subjectOf(toolName: string, args: Readonly<Record<string, 
 const withoutSelector = (path: string) => path.replace(/:(?:raw|\d[\d,+-]*)(?::raw)?$/, "");
 
 function filesOf(patch: string): string[] {
-  const names = [...patch.matchAll(/^(?:---|\+\+\+) ([^\t\n]+)/gm)].map((match) => (match[1] ?? "").trim());
+  const names = [...patch.matchAll(/^(?:---|\+\+\+|\*\*\* \w+ File:) ([^\t\n]+)/gm)].map((match) => (match[1] ?? "").trim());
   return names.filter((name) => name !== "/dev/null").flatMap((name) => [name.replace(/^[ab]\//, "")]);
 }
 

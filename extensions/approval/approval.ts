@@ -75,7 +75,7 @@ function modeSays(mode: Mode, value: ToolCallValue, call: ToolCall, ctx: Context
   if (mode === "yolo" || value.conversation.isSubagent) return "pass";
   if (reads && !web) return "pass";
   const edits = mode === "auto-edit" && (call.tool === "write" || call.tool === "edit") && subject.kind === "paths";
-  return edits && subject.paths.every(({ real }) => isOrdinary(call.cwd, real)) ? "pass" : undefined;
+  return edits && subject.paths.length > 0 && subject.paths.every(({ real }) => isOrdinary(call.cwd, real)) ? "pass" : undefined;
 }
 
 async function approvedEarlier(ctx: Context, value: ToolCallValue, call: ToolCall): Promise<Approved[]> {

@@ -1,6 +1,7 @@
 // Edits against a model of bytes: whatever the file's line ends, everything outside the named lines stays as it is.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createTwoFilesPatch } from "diff";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import edit from "../../builtin-tools/edit.ts";
@@ -109,5 +110,26 @@ test("several replacements are all made, or none, whatever their order", async (
       },
     ),
     { numRuns: numRuns / 2 },
+  );
+});
+
+test("a patch makes of one file the other, also when its counts are wrong", async () => {
+  const line = fc.constantFrom("a", "b", "", " ", "  c", "-- x", "++ y", "@@ z", "$&");
+  const text = fc
+    .tuple(fc.array(line, { maxLength: 10 }), fc.boolean())
+    .map(([lines, newline]) => lines.join("\n") + (newline && lines.length > 0 ? "\n" : ""));
+  await fc.assert(
+    fc.asyncProperty(text, text, fc.nat(3), fc.boolean(), async (before, after, context, lies) => {
+      fc.pre(before !== after);
+      const path = join(b.cwd, "patched.txt");
+      writeFileSync(path, before);
+      const right = createTwoFilesPatch("a/patched.txt", "b/patched.txt", before, after, "", "", { context });
+      // Hunks that only add keep theirs: it is the only thing that says where they belong.
+      const patch = lies ? right.replace(/^@@ -(\d+),([1-9]\d*) \+(\d+),(\d+) @@/gm, "@@ -$1,2$2 +$3,7$4 @@") : right;
+      const result = await b.call(edit, { patch });
+      expect(textOf(result)).toMatch(/^Edited patched\.txt/);
+      expect(readFileSync(path, "utf8")).toBe(after);
+    }),
+    { numRuns: numRuns / 4 },
   );
 });

@@ -189,6 +189,61 @@ describe("patches and details", () => {
     expect(textOf(await b.call(edit, { patch: "hello", path: "a.txt" }))).toContain("no @@");
   });
 
+  test("a patch needs no right numbers, and keeps what it does not name", async () => {
+    const content = "\ufeffone\r\ntwo “x”\nthree  \n\n\tfour\r\nfive";
+    const body = ' one\n-two "x"\n+two "y"\n three\n\n     four\n+    more\n five';
+    const expected = "\ufeffone\r\ntwo “y”\nthree  \n\n\tfour\r\n\tmore\r\nfive";
+    for (const patch of [
+      `--- a/a.txt\n+++ b/a.txt\t2026-01-01\n@@ -70,9 +1 @@ heading\n${body}\n`,
+      `\`\`\`diff\n--- a.txt\n+++ a.txt\n@@\n${body}\n\`\`\`\nThat is all.`,
+      `*** Begin Patch\n*** Update File: a.txt\n@@ nowhere\n${body}\n*** End of File\n*** End Patch`,
+      `diff --git a/a.txt b/a.txt\nindex 1..2 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1,6 +1,7 @@\n${body}\n-- \n2.39.5\n`,
+    ]) {
+      put("a.txt", content);
+      expect(textOf(await b.call(edit, { patch })), patch).toContain("Edited a.txt");
+      expect(get("a.txt")).toBe(expected);
+    }
+  });
+
+  test("a hunk that fits in several places goes where its number or its anchor says, or nowhere", async () => {
+    const content = "def a\n  x\n  end\ndef b\n  x\n  end\n";
+    const at = (header: string) => `--- a/a.txt\n+++ b/a.txt\n${header}\n-  x\n+  y\n   end\n`;
+    const second = content.replace(/x\n {2}end\n$/, "y\n  end\n");
+    for (const header of ["@@ -5,2 +5,2 @@", "@@ def b", "@@ def b @@"]) {
+      put("a.txt", content);
+      await b.call(edit, { patch: at(header) });
+      expect(get("a.txt"), header).toBe(second);
+    }
+    // The first hunk stands one line off, so the next one is looked for as far off.
+    put("a.txt", content);
+    const shifted = "--- a/a.txt\n+++ b/a.txt\n@@ -2,1 +2,1 @@\n-def a\n+def A\n@@ -6,2 +6,2 @@\n-  x\n+  y\n   end\n";
+    await b.call(edit, { patch: shifted });
+    expect(get("a.txt")).toBe(second.replace("def a", "def A"));
+    put("a.txt", content);
+    for (const header of ["@@ -9,2 +9,2 @@", "@@", "@@ def c"]) {
+      expect(textOf(await b.call(edit, { patch: at(header) })), header).toMatch(/fits in 2 places \(from line 2, 5/);
+    }
+    expect(get("a.txt")).toBe(content);
+  });
+
+  test("what a patch cannot do is said, with what to do", async () => {
+    put("a.txt", "one\ntwo\nthree\n");
+    for (const [patch, said] of [
+      ["--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+x\n", "it creates a file; use write"],
+      ["*** Begin Patch\n*** Add File: new.txt\n+x\n*** End Patch", "it creates a file; use write"],
+      ["--- a/a.txt\n+++ /dev/null\n@@ -1,3 +0,0 @@\n-one\n-two\n-three\n", "it deletes a file; use bash"],
+      ["--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+1\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n", "it changes 2 files"],
+      ["--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\none\n-two\n+2\n", 'its line 4 ("one") begins with none of'],
+      ["--- a/a.txt\n+++ b/a.txt\n@@ -2 +2 @@\n two\n-thrice\n+3\n", 'line 3 reads "three" where it has "thrice"'],
+      ["--- a/a.txt\n+++ b/a.txt\n@@ -4 +4 @@\n three\n-four\n", "the file ends before"],
+      ["--- a/a.txt\n+++ b/a.txt\n@@ -9,0 +9 @@\n+four\n", "has no line of the file in it"],
+      ["@@ -1 +1 @@\n-one\n+1\n", "neither path nor a +++ line names the file"],
+    ] as const) {
+      expect(textOf(await b.call(edit, { patch })), patch).toContain(said);
+    }
+    expect(get("a.txt")).toBe("one\ntwo\nthree\n");
+  });
+
   test("the diff has line numbers, and the patch undoes itself", async () => {
     put("nums.txt", numbers);
     const { details } = await change("nums.txt", "\n50\n", "\nfifty\nand more\n");
@@ -207,6 +262,43 @@ describe("patches and details", () => {
       { path: "a", patch: "x", oldText: "y", newText: "z" },
     ]) {
       expect(await b.call(edit, args)).toMatchObject({ isError: true });
+    }
+  });
+
+  test("a text that was not found is compared with what comes closest", async () => {
+    put("a.txt", "start\n\tone line\n\tanother\nend\n");
+    expect(textOf(await change("a.txt", "  one line\n  an other\nend", "x"))).toContain(
+      'it comes closest at line 2, but line 3 reads "\\tanother" where oldText has "  an other"',
+    );
+    expect(textOf(await change("a.txt", "another\nend\nmore", "x"))).toContain('but the file ends where oldText has "more"');
+  });
+
+  test("new lines deeper than all that were matched are indented as the file is", async () => {
+    for (const [file, oldText, newText, expected] of [
+      ["\tif a:\n\t\tb()\n", "  if a:\n    b()", "  if a:\n    if c:\n      b()", "\tif a:\n\t\tif c:\n\t\t\tb()\n"],
+      ["\tb()\n\tc()\n", "    b()\n    c()", "    if a:\n        b()", "\tif a:\n\t\tb()\n"],
+      [
+        "    if a:\n        b()\n",
+        "\tif a:\n\t\tb()",
+        "\tif a:\n\t\tif c:\n\t\t\tb()",
+        "    if a:\n        if c:\n            b()\n",
+      ],
+      [
+        "      if a:\n        b()\n",
+        "  if a:\n    b()",
+        "  if a:\n    if c:\n      b()",
+        "      if a:\n        if c:\n          b()\n",
+      ],
+      [
+        "  if a:\n    b()\n",
+        "    if a:\n        b()",
+        "    if a:\n        if c:\n            b()",
+        "  if a:\n    if c:\n      b()\n",
+      ],
+    ] as const) {
+      put("a.py", file);
+      await change("a.py", oldText, newText);
+      expect(get("a.py")).toBe(expected);
     }
   });
 });

@@ -120,6 +120,23 @@ describe("Rules", () => {
     expect(asked).toEqual([]);
   });
 
+  test("a patch is judged by the file it names, in every form", async () => {
+    const { d, asked, call } = await start('tools:\n  approvalMode: auto-edit\n  approval:\n    "edit(secrets/**)": deny\n', [
+      "Deny",
+    ]);
+    d.write("cwd/secrets/x", "1\n");
+    d.write("outside", "1\n");
+    const hunk = "@@ -1 +1 @@\n-1\n+2\n";
+    for (const header of ["--- a/secrets/x\n+++ b/secrets/x\n", "*** Begin Patch\n*** Update File: secrets/x\n"]) {
+      const answer = await call("edit", { patch: header + hunk });
+      expect(answer, header).toMatchObject({ isError: true, text: expect.stringContaining("edit(secrets/**)") });
+    }
+    expect(asked).toEqual([]);
+    const outside = await call("edit", { patch: `*** Update File: ${join(d.home, "outside")}\n${hunk}` });
+    expect(outside).toMatchObject({ isError: true });
+    expect(asked).toHaveLength(1);
+  });
+
   test("prompt asks in yolo mode too, deeper patterns before wider permissions", async () => {
     const rules = 'tools:\n  approval:\n    "bash(git *)": allow\n    "bash(git push*)": prompt\n    bash: ask\n';
     const { asked, call } = await start(rules, ["Deny", "Deny"]);
