@@ -4,11 +4,13 @@ import { runLogin } from "./_login.ts";
 
 const login = defineSlashCommand({
   name: "login",
-  description: "Log in to a provider of models",
-  argumentHint: "[provider]",
+  description: "Log in to a provider of models, or show where one is logged in",
+  argumentHint: "[provider | status]",
+  subcommands: [{ name: "status", usage: "status", description: "List the providers and whether a credential of each is known" }],
   source: "builtin",
   concurrency: "concurrent",
   async run(ctx, args) {
+    if (args === "status") return ctx.output(status(ctx));
     const provider = args || (await ask(ctx, "Log in to", flows(ctx)));
     if (provider === undefined) {
       ctx.output(`Name a provider: ${flows(ctx).join(", ")}`);
@@ -48,6 +50,21 @@ const logout = defineSlashCommand({
 });
 
 export default [login, logout];
+
+/** Also providers without a login flow, whose key stands in a file of the user's. */
+function status(ctx: Context): string {
+  const models = ctx.tryUse(Models);
+  const stored = new Set(ctx.tryUse(Credentials)?.list());
+  const names = [...new Set([...flows(ctx), ...stored])].sort();
+  if (names.length === 0) return "There is no provider to log in to";
+  const width = Math.max(...names.map((name) => name.length));
+  const lines = names.map((name) => {
+    const known = models?.hasKey(name) === true;
+    const state = stored.has(name) ? "logged in" : known ? "logged in by the environment or models.yml" : "not logged in";
+    return `${name.padEnd(width)}  ${state}`;
+  });
+  return lines.join("\n");
+}
 
 function flows(ctx: Context): string[] {
   return ctx.registry.list("login flow").map(({ name }) => name);

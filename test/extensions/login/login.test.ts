@@ -207,9 +207,18 @@ describe("/login and /logout", () => {
     await start({ env: { ANTHROPIC_BASE_URL: fake.url }, answers: { input: { value: "sk-test-123" } } });
     await daemon.prompt("/login anthropic");
     expect(stored()).toEqual({ anthropic: { type: "api_key", key: "sk-test-123" } });
+    expect(await daemon.slash("/login status")).toMatch(/^anthropic +logged in$/m);
     await daemon.prompt("/logout anthropic");
     expect(stored()).toEqual({});
+    const status = await daemon.slash("/login status");
+    expect(status.split("\n").map((line) => line.split(/ {2,}/)[0])).toEqual(["anthropic", "openai", "openrouter"]);
+    expect(status).not.toMatch(/^anthropic +logged in$/m);
     const outputs = daemon.frames.filter((frame) => frame.type === "command_output").map((frame) => frame["text"]);
-    expect(outputs).toEqual(["Logged in to anthropic", "Logged out of anthropic"]);
+    expect(outputs.filter((text) => text === status || /^Logged/.test(String(text)))).toEqual([
+      "Logged in to anthropic",
+      "Logged out of anthropic",
+      status,
+    ]);
+    expect(JSON.stringify(daemon.frames)).not.toContain("sk-test-123");
   });
 });
