@@ -16,18 +16,18 @@ export interface ContentFolder {
 
 const Contribution = z.object({
   name: z.string().min(1),
-  content: z.enum(["skills", "prompts"]),
+  content: z.enum(["skills", "prompts", "agents"]),
   path: z.string().refine(isAbsolute, { error: "Expected an absolute path" }),
 });
 
-/** Skills or prompt files that an extension brings along. */
+/** Skills, prompt files or definitions of agents that an extension brings along. */
 export interface ContentFolderDefinition extends Definition<"content folder"> {
-  readonly content: "skills" | "prompts";
-  /** Absolute. Skills: a folder of skills, the folder of one, or its SKILL.md. Prompts: a folder of `.md` files, or one of them. */
+  readonly content: "skills" | "prompts" | "agents";
+  /** Absolute. Skills: a folder of skills, the folder of one, or its SKILL.md. Others: a folder of `.md` files, or one of them. */
   readonly path: string;
 }
 
-/** Brings skills or prompt files along; those of the project and of the user come first. @throws {Error} for a path that is not absolute. */
+/** Brings skills, prompt files or agents along; those of the project and of the user come first. @throws {Error} for a path that is not absolute. */
 export function defineContentFolder(folder: Omit<ContentFolderDefinition, "kind">): ContentFolderDefinition {
   const parsed = Contribution.safeParse(folder);
   if (!parsed.success) throw new Error(`A content folder does not fit: ${z.prettifyError(parsed.error)}`);

@@ -36,13 +36,18 @@ const Head = z.looseObject({
 
 const SOURCES: Readonly<Record<string, AgentSource>> = { builtin: "bundled", package: "bundled", project: "project" };
 
-/** By name; the project's before the user's before contributed ones. A file that cannot be used is told through `warn`. */
+/** By name; the project's before the user's before those of extensions, files first, before the built-in ones. A file that cannot be used is told through `warn`. */
 export async function readDefinitions(ctx: Context, conversation: ConversationHandle, warn: (message: string) => void) {
   const found = new Map<string, AgentDefinition>();
   const { home } = ctx.use(Launch);
-  for (const { path, origin } of contentFolders({ home, cwd: conversation.cwd }, "agents")) {
-    for (const file of await listFolder(path, isAgentFile, warn)) {
-      const definition = await readDefinition(file, origin, warn);
+  const folders: { path: string; source: AgentSource }[] = [
+    ...contentFolders({ home, cwd: conversation.cwd }, "agents").map(({ path, origin }) => ({ path, source: origin })),
+    ...broughtAlong(ctx),
+  ];
+  for (const { path, source } of folders) {
+    // What an extension brings along may be one file.
+    for (const file of path.endsWith(".md") ? [path] : await listFolder(path, isAgentFile, warn)) {
+      const definition = await readDefinition(file, source, warn);
       if (definition !== undefined && !found.has(definition.name)) found.set(definition.name, definition);
     }
   }
@@ -51,6 +56,11 @@ export async function readDefinitions(ctx: Context, conversation: ConversationHa
     if (!found.has(name)) found.set(name, { ...template, source: SOURCES[scope.owner.origin] ?? "user" });
   }
   return found;
+}
+
+function broughtAlong({ registry }: Context): { path: string; source: AgentSource }[] {
+  const folders = registry.list("content folder").filter(({ definition }) => definition.content === "agents");
+  return folders.map(({ definition, scope }) => ({ path: definition.path, source: SOURCES[scope.owner.origin] ?? "user" }));
 }
 
 async function readDefinition(

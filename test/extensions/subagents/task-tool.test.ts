@@ -192,6 +192,39 @@ describe("the task tool", () => {
     expect(prompt).not.toContain("- explore:");
   });
 
+  it("reads agents in files that an extension brings along, behind the user's and before the built-in ones", async () => {
+    const agent = (name: string, text: string) => `---\nname: ${name}\ndescription: ${text}\n---\n${text}\n`;
+    const extension = `
+import { defineContentFolder } from "mortise/extension";
+export default [
+  defineContentFolder({ name: "team agents", content: "agents", path: import.meta.dirname + "/agents" }),
+  defineContentFolder({ name: "one agent", content: "agents", path: import.meta.dirname + "/single.md" }),
+];
+`;
+    const { daemon: d } = await started(
+      parent([{ task: "x", agent: "writer" }], ({ request }) => says(request.systemPrompt.at(-1) ?? "")),
+      {
+        files: {
+          "extensions/team/index.ts": extension,
+          "extensions/team/agents/writer.md": agent("writer", "THEIR WRITER"),
+          "extensions/team/agents/explore.md": agent("explore", "THEIR EXPLORER"),
+          "extensions/team/agents/mine.md": agent("mine", "THEIR MINE"),
+          "extensions/team/single.md": agent("single", "THEIR SINGLE"),
+          "agents/mine.md": agent("mine", "MY OWN"),
+        },
+      },
+    );
+    const list = await d.slash("/agents");
+    const lines = list.split("\n").map((line) => line.split(/ {2,}/));
+    expect(lines.filter(([, text]) => /^(?:THEIR|MY)/.test(text ?? ""))).toEqual([
+      ["mine", "MY OWN (user)"],
+      ["explore", "THEIR EXPLORER (user)"],
+      ["writer", "THEIR WRITER (user)"],
+      ["single", "THEIR SINGLE (user)"],
+    ]);
+    expect(taskResults(await d.prompt("Go"))[0]?.details.results[0]).toMatchObject({ agent: "writer", output: "THEIR WRITER" });
+  });
+
   it("stops a subagent that uses up agent.requestBudget", async () => {
     const children: Play = ({ turn }) => calls({ id: `r${turn}`, name: "ls", args: { path: turn % 2 === 0 ? "." : ".." } });
     const { daemon: d } = await started(parent([{ task: "endless" }], children), {
