@@ -1,17 +1,12 @@
-// The Models service: which models exist, which can be used, with which credential.
+// The Models service: which models exist and which can be used.
 // Order of a model's values: catalogue < contributed by a provider < discovered < models.yml.
-// Order of credentials: --api-key, auth.json, environment, models.yml.
 import {
   type Context,
-  type Credential,
-  Credentials,
   errorMessage,
   type Launch,
-  type LoginFlowDefinition,
   type Model,
   type Models,
   notice,
-  ProviderError,
   type ResolvedKey,
   type ThinkingLevel,
   Transport,
@@ -21,6 +16,7 @@ import { catalogue, knownProviders } from "./_catalogue.ts";
 import { type ConfiguredProvider, complete, type ModelsFile, override } from "./_config.ts";
 import { discover } from "./_discovery.ts";
 import type { ModelsFiles } from "./_files.ts";
+import { Keys } from "./_keys.ts";
 import { clampLevel, parseLevel } from "./_levels.ts";
 import { fullName, type Selected, select, selectAll } from "./_selectors.ts";
 import {
@@ -33,14 +29,12 @@ import {
 } from "./_settings.ts";
 import type { Values } from "./_values.ts";
 
-/** A token that expires within this time is renewed before it is used: a long answer must not outlive it. */
-const EXPIRY_MARGIN_MS = 60_000;
-
 export class ModelRegistry implements Models {
   readonly #ctx: Context;
   readonly #launch: Launch;
   readonly #files: ModelsFiles;
   readonly #values: Values;
+  readonly #keys: Keys;
   readonly #told = new Set<string>();
   readonly #discovered = new Map<string, { source: string; models: Model[] }>();
   #discovery: Promise<void> | undefined;
@@ -51,6 +45,13 @@ export class ModelRegistry implements Models {
     this.#launch = launch;
     this.#files = files;
     this.#values = values;
+    this.#keys = new Keys({
+      ctx,
+      launch,
+      values,
+      configured: (id) => this.#file().providers.get(id),
+      models: () => this.#models().models,
+    });
     ctx.scope.own(
       ctx.registry.onChange((diff) => {
         if (diff.touches("provider") || diff.touches("service", Trust.name)) this.#all = undefined;
@@ -74,7 +75,7 @@ export class ModelRegistry implements Models {
       let answer = usable.get(key);
       if (answer === undefined) {
         const speaks = this.#ctx.registry.get("provider", model.api) !== undefined;
-        answer = speaks && (this.#isKeyless(model.provider, model.api) || this.#hasCredential(model.provider));
+        answer = speaks && (this.#keys.isKeyless(model.provider, model.api) || this.#keys.has(model.provider));
         usable.set(key, answer);
       }
       return answer;
@@ -110,36 +111,29 @@ export class ModelRegistry implements Models {
 
   hasKey(provider: string): boolean {
     const model = this.#models().models.find((candidate) => candidate.provider === provider);
-    return this.#isKeyless(provider, model?.api) || this.#hasCredential(provider);
+    return this.#keys.isKeyless(provider, model?.api) || this.#keys.has(provider);
   }
 
   async key(model: Model): Promise<ResolvedKey> {
     const { provider } = model;
     const configured = this.#file().providers.get(provider);
-    const headers: Record<string, string> = {};
-    for (const [name, value] of Object.entries({ ...configured?.headers, ...configured?.modelHeaders.get(model.id) })) {
-      headers[name] = await this.#values.resolve(value);
-    }
-    const apiKey = await this.#credential(provider, configured);
-    if (apiKey === undefined && !this.#isKeyless(provider, model.api)) {
-      throw new ProviderError(this.#missingKeyText(provider), "auth");
-    }
+    const headers = await this.#headers({ ...configured?.headers, ...configured?.modelHeaders.get(model.id) });
+    const apiKey = await this.#keys.resolve(provider);
+    if (apiKey === undefined && !this.#keys.isKeyless(provider, model.api)) throw this.#keys.missing(provider, this.#files.user);
     if (configured?.authHeader && apiKey !== undefined) {
       return { headers: { ...headers, authorization: `Bearer ${apiKey}` } };
     }
     return { apiKey, ...(Object.keys(headers).length > 0 && { headers }) };
   }
 
-  async renew({ provider }: Model): Promise<boolean> {
-    if (this.#commandLineKey(provider) !== undefined) return false;
-    if (this.#ctx.tryUse(Credentials)?.get(provider)?.type !== "oauth") return false;
-    try {
-      await this.#renew(provider, this.#ctx.registry.get("login flow", provider)?.definition);
-      return true;
-    } catch {
-      // The service's refusal says more than a second failure would.
-      return false;
-    }
+  async #headers(configured: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(configured)) headers[name] = await this.#values.resolve(value);
+    return headers;
+  }
+
+  renew({ provider }: Model): Promise<boolean> {
+    return this.#keys.renew(provider);
   }
 
   clamp(model: Model, level: ThinkingLevel): ThinkingLevel {
@@ -192,9 +186,8 @@ export class ModelRegistry implements Models {
   async #discover(source: { provider: string; api: string; baseUrl: string }, key: string): Promise<void> {
     const configured = this.#file().providers.get(source.provider);
     try {
-      const apiKey = await this.#credential(source.provider, configured);
-      const headers: Record<string, string> = {};
-      for (const [name, value] of Object.entries(configured?.headers ?? {})) headers[name] = await this.#values.resolve(value);
+      const apiKey = await this.#keys.resolve(source.provider);
+      const headers = await this.#headers(configured?.headers ?? {});
       const from = { ...source, apiKey, headers, compat: configured?.compat };
       const fetch = await this.#ctx.tryUse(Transport)?.fetch();
       const models = await discover(from, this.#ctx.setting(discoveryTimeoutMs), this.#ctx.scope.signal, fetch);
@@ -214,7 +207,7 @@ export class ModelRegistry implements Models {
       if (disabled.has(id) || !(configured?.discovery || known?.discovery)) continue;
       const api = configured?.api ?? known?.api;
       const baseUrl = configured?.baseUrl ?? known?.baseUrl;
-      if (!api || !baseUrl || !(this.#isKeyless(id, api) || this.#hasCredential(id))) continue;
+      if (!api || !baseUrl || !(this.#keys.isKeyless(id, api) || this.#keys.has(id))) continue;
       yield { provider: id, api, baseUrl };
     }
   }
@@ -304,74 +297,6 @@ export class ModelRegistry implements Models {
     return entries.length > 0 ? entries : undefined;
   }
 
-  #isKeyless(provider: string, api: string | undefined): boolean {
-    if (this.#file().providers.get(provider)?.auth === "none") return true;
-    return api !== undefined && this.#ctx.registry.get("provider", api)?.definition.needsKey === false;
-  }
-
-  #hasCredential(provider: string): boolean {
-    if (this.#commandLineKey(provider) !== undefined) return true;
-    if (this.#ctx.tryUse(Credentials)?.get(provider) !== undefined) return true;
-    return this.#environmentKey(provider) !== undefined || this.#values.isSet(this.#file().providers.get(provider)?.apiKey);
-  }
-
-  async #credential(provider: string, configured: ConfiguredProvider | undefined): Promise<string | undefined> {
-    const given = this.#commandLineKey(provider);
-    if (given !== undefined) return given;
-    const stored = this.#ctx.tryUse(Credentials)?.get(provider);
-    if (stored !== undefined) return this.#stored(provider, stored);
-    const fromEnvironment = this.#environmentKey(provider);
-    if (fromEnvironment !== undefined) return fromEnvironment;
-    const pinned = configured?.apiKey && (await this.#values.resolve(configured.apiKey));
-    return pinned || undefined;
-  }
-
-  async #stored(provider: string, credential: Credential): Promise<string> {
-    const flow = this.#ctx.registry.get("login flow", provider)?.definition;
-    const current = isExpired(credential) ? await this.#renew(provider, flow) : credential;
-    return flow?.apiKey?.(current) ?? (current.type === "api_key" ? current.key : current.access);
-  }
-
-  async #renew(provider: string, flow: LoginFlowDefinition | undefined): Promise<Credential> {
-    if (!flow?.refresh)
-      throw new ProviderError(`The login of ${provider} has expired. Log in again with login or /login`, "auth");
-    try {
-      const renew = flow.refresh.bind(flow);
-      return await this.#ctx.use(Credentials).refresh(provider, (current) => renew(current, AbortSignal.timeout(30_000)));
-    } catch (error) {
-      throw new ProviderError(
-        `Cannot renew the login of ${provider}: ${errorMessage(error)}. Log in again with login or /login`,
-        "auth",
-      );
-    }
-  }
-
-  /** `--api-key` belongs to the provider of `--model`; without one its form tells whose it is. */
-  #commandLineKey(provider: string): string | undefined {
-    const { apiKey, provider: named, model } = this.#launch.options;
-    if (!apiKey) return undefined;
-    const owner = named ?? (model !== undefined ? ownerOf(model, this.#models().models) : undefined) ?? ownerOfKey(apiKey);
-    return owner === provider ? apiKey : undefined;
-  }
-
-  #environmentKey(provider: string): string | undefined {
-    const names = knownProviders[provider]?.keyNames ?? [`${provider.toUpperCase().replace(/[^A-Z0-9]/g, "_")}_API_KEY`];
-    for (const name of names) {
-      const value = this.#launch.env[name]?.trim();
-      if (value) return value;
-    }
-    return undefined;
-  }
-
-  #missingKeyText(provider: string): string {
-    const variable = knownProviders[provider]?.keyNames[0] ?? `${provider.toUpperCase().replace(/[^A-Z0-9]/g, "_")}_API_KEY`;
-    return [
-      `No API key found for ${provider}.`,
-      "",
-      `Log in with the login command or /login ${provider}, set the environment variable ${variable}, start with --api-key, or put "apiKey" under providers.${provider} in ${this.#files.user}`,
-    ].join("\n");
-  }
-
   #tellProblems(): void {
     for (const problem of this.#file().problems) this.#tell(problem);
   }
@@ -387,21 +312,4 @@ function changed(model: Model, configured: ConfiguredProvider): Model {
   const own = configured.models.some((candidate) => candidate.id === model.id);
   const moved = configured.baseUrl !== undefined && !own ? { ...model, baseUrl: configured.baseUrl } : model;
   return override(moved, configured.overrides[model.id] ?? {}, own ? undefined : configured.compat);
-}
-
-function isExpired(credential: Credential): boolean {
-  return credential.type === "oauth" && credential.expires !== undefined && credential.expires - EXPIRY_MARGIN_MS < Date.now();
-}
-
-function ownerOf(selector: string, models: readonly Model[]): string | undefined {
-  const selected = select(selector, [models]);
-  if (selected) return selected.model.provider;
-  const slash = selector.indexOf("/");
-  return slash > 0 ? selector.slice(0, slash) : undefined;
-}
-
-function ownerOfKey(key: string): string | undefined {
-  if (key.startsWith("sk-ant-")) return "anthropic";
-  if (key.startsWith("sk-or-")) return "openrouter";
-  return key.startsWith("sk-") ? "openai" : undefined;
 }

@@ -48,8 +48,8 @@ export class Values {
     const name = /^\$\{?([A-Za-z_]\w*)\}?$/.exec(value)?.[1] ?? value;
     const env = this.#env();
     if (Object.hasOwn(env, name)) return env[name];
-    // `$NAME` is meant as a variable even when it is not set.
-    return name === value ? undefined : "";
+    // `$NAME` is meant as a variable even when it is not set, and no key looks like `ACME_API_KEY`.
+    return name === value && !/^[A-Z][A-Z0-9_]*_(?:KEY|TOKEN)$/.test(name) ? undefined : "";
   }
 
   #command(command: string): Promise<string> {

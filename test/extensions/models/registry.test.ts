@@ -43,7 +43,7 @@ const notices = () => (daemon?.frames ?? []).filter((frame) => frame.type === "n
 describe("credentials of a request", () => {
   const yml = "providers:\n  anthropic: { apiKey: from-yml }\n";
 
-  it("come from --api-key, then auth.json, then the environment, then models.yml", async () => {
+  it("come from --api-key, then models.yml, then auth.json, then the environment (agent-semantics §2.8)", async () => {
     const env = { ANTHROPIC_API_KEY: "from-env" };
     const auth = JSON.stringify({ anthropic: { type: "api_key", key: "from-auth" } });
     const keyWith = async (options: StartOptions) => {
@@ -55,9 +55,10 @@ describe("credentials of a request", () => {
     };
     const cli = { options: { model: "anthropic/claude-opus-5-5", apiKey: "from-cli" } };
     expect(await keyWith({ env, ...cli, files: { "models.yml": yml, "auth.json": auth } })).toEqual({ apiKey: "from-cli" });
-    expect(await keyWith({ env, files: { "models.yml": yml, "auth.json": auth } })).toEqual({ apiKey: "from-auth" });
-    expect(await keyWith({ env, files: { "models.yml": yml } })).toEqual({ apiKey: "from-env" });
-    expect(await keyWith({ files: { "models.yml": yml } })).toEqual({ apiKey: "from-yml" });
+    expect(await keyWith({ env, files: { "models.yml": yml, "auth.json": auth } })).toEqual({ apiKey: "from-yml" });
+    const unset = "providers:\n  anthropic: { apiKey: MY_OWN_KEY }\n";
+    expect(await keyWith({ env, files: { "models.yml": unset, "auth.json": auth } })).toEqual({ apiKey: "from-auth" });
+    expect(await keyWith({ env, files: { "models.yml": unset } })).toEqual({ apiKey: "from-env" });
   });
 
   it("are refused with a way out when there is none, and --api-key is for its own provider only", async () => {
