@@ -3,6 +3,7 @@ import { type Context, type SessionEntry, TodoPhase, type ToolSchema, z } from "
 import { type Mask, maskDeep } from "./_mask.ts";
 import type { Material } from "./_page.ts";
 import { slicer } from "./_slice.ts";
+import { type Transcript, transcriptsOf } from "./_subagents.ts";
 import { defaultName } from "./_write.ts";
 
 const PLAN_ENTRY = "slot:todos";
@@ -26,6 +27,11 @@ export async function materialOf(ctx: Context, mask: Mask): Promise<Material> {
     entries.push(masked(entry));
     await slice();
   }
+  const subagents: Transcript[] = [];
+  for (const transcript of await transcriptsOf(originals, log.artifacts.dir)) {
+    subagents.push(masked(transcript));
+    await slice();
+  }
   return {
     header: masked(header),
     entries,
@@ -36,6 +42,7 @@ export async function materialOf(ctx: Context, mask: Mask): Promise<Material> {
     systemPrompt,
     toolSchemas,
     todos: masked(todosOf(path)),
+    subagents,
     downloadName: defaultName(log.file ?? "session", mask).replace(/\.html$/, ".jsonl"),
   };
 }

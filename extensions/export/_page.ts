@@ -6,6 +6,7 @@ import { Html, html, jsonForScript, nothing } from "./_html.ts";
 import { codeBlock } from "./_markdown.ts";
 import { slicer } from "./_slice.ts";
 import { STYLE } from "./_style.ts";
+import { renderTranscripts, type Transcript } from "./_subagents.ts";
 import { VIEWER } from "./_viewer.ts";
 import { HEAD } from "./_write.ts";
 
@@ -22,6 +23,7 @@ export interface Material {
   readonly systemPrompt: readonly string[];
   readonly toolSchemas: readonly ToolSchema[];
   readonly todos: readonly TodoPhase[];
+  readonly subagents: readonly Transcript[];
   readonly downloadName: string;
 }
 
@@ -49,7 +51,8 @@ export async function renderPage(material: Material, tools: Tools): Promise<stri
     HEAD,
     `${head(titleOf(material))}\n<body>\n${sidebar(material, rows)}\n<main>\n${intro(material, tools)}\n`,
     ...articles.map((article) => `${article.text}\n`),
-    `<p id="end">End of the session</p>\n</main>\n<script type="application/json" id="data">`,
+    `<p id="end">End of the session</p>\n`,
+    `${(await renderTranscripts(material.subagents, tools, slice)).text}\n</main>\n<script type="application/json" id="data">`,
     ...(await dataBlock(material, tools, slice)),
     `</script>\n<script>${VIEWER}</script>\n</body>\n</html>\n`,
   ];

@@ -93,6 +93,8 @@ summary b{color:var(--text);font-family:var(--mono);font-weight:600}
 .todos .abandoned{text-decoration:line-through}
 h4{margin:.5rem 0 .1rem;font-size:.9rem}
 .box{margin-right:.15rem}
+.subagents h2{font-size:1.05rem;margin:1.2rem 0 .4rem}
+.subagent{border-left:2px solid var(--line);padding-left:.8rem}
 #end{color:var(--soft);font-size:.8rem;text-align:center}
 .hljs-keyword,.hljs-built_in,.hljs-selector-tag,.hljs-literal,.hljs-section,.hljs-name,.hljs-type{color:var(--kw)}
 .hljs-string,.hljs-regexp,.hljs-addition,.hljs-attribute,.hljs-meta .hljs-string{color:var(--str)}
