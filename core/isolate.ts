@@ -55,11 +55,11 @@ const Manifest = z.object({ mortise: z.looseObject({ isolate: z.boolean() }) });
 
 /** Decides which units are isolated, and makes what stands for them. */
 export function createIsolation(options: IsolationOptions): Isolate {
-  return async (source, owner, watched) => {
+  return async (source, owner) => {
     if (owner.origin === "builtin") return undefined;
     await options.settingsReady();
     if (!isWanted(source, owner, options)) return undefined;
-    const lookedAt = lookAt([...source.entries, ...watched]);
+    const lookedAt = lookAt(source.entries);
     const extension = defineExtension({
       name: owner.id,
       setup: (scope) => new IsolatedExtension(options, source, scope, lookedAt).start(),

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { errorMessage } from "../kernel/errors.ts";
-import { isDirectory, isFile, realPath } from "./files.ts";
+import { isDirectory, isFile, linkTarget, realPath } from "./files.ts";
 import type { Root } from "./host.ts";
 
 /** A unit as it lies on disk. */
@@ -164,6 +164,12 @@ function namesIn(folder: string): string[] {
 export function candidateFolders(root: Root): string[] {
   if (root.kind === "unit") return [];
   return childrenOf(root).filter(isDirectory);
+}
+
+/** Where links lead that may become units and lead nowhere now. */
+export function awaitedTargets(root: Root): string[] {
+  const paths = root.kind === "unit" ? [root.path] : childrenOf(root);
+  return paths.flatMap((path) => (realPath(path) === undefined ? (linkTarget(path) ?? []) : []));
 }
 
 /** What lies in a root and may be a unit. What is excluded is not looked into: the checkout's own folder holds all built-ins. */

@@ -1,7 +1,8 @@
 // What a file was when it was read. A save is noticed by comparing this, never by trusting that an event came.
 import { createHash } from "node:crypto";
-import { readFileSync, realpathSync, statSync } from "node:fs";
+import { readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** A file's content with the state it was read in. */
@@ -18,6 +19,8 @@ export class HeldFileError extends Error {
   }
 }
 
+/** As many as Linux follows. */
+const MAX_LINKS = 40;
 const READ_TRIES = 5;
 const RETRY_MS = 4;
 
@@ -69,6 +72,21 @@ export function realPath(path: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The absent path at the end of a link, over any number of links; undefined for what is none. */
+export function linkTarget(path: string): string | undefined {
+  let target: string | undefined;
+  // Links that go in circles end nowhere.
+  for (let hops = 0; hops < MAX_LINKS; hops++) {
+    try {
+      const from = target ?? path;
+      target = resolve(dirname(from), readlinkSync(from));
+    } catch {
+      return target;
+    }
+  }
+  return undefined;
 }
 
 /** Reads until the file is the same before and after, so that a half-written save is not taken for a whole one. */

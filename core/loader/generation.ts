@@ -6,7 +6,7 @@ import { ExtensionError, errorMessage } from "../kernel/errors.ts";
 import { type Owner, Scope } from "../kernel/scope.ts";
 import type { UnitSource } from "./discover.ts";
 import { Evaluation } from "./evaluate.ts";
-import { HeldFileError } from "./files.ts";
+import { HeldFileError, isFile } from "./files.ts";
 import { createOwnedGlobals } from "./globals.ts";
 import type { AdaptFactory, LoaderHost, LoadTimings } from "./host.ts";
 import { ownFiles } from "./isolate/own-files.ts";
@@ -31,8 +31,6 @@ export interface GenerationParts {
   adaptFactory?: AdaptFactory | undefined;
   /** Decides whether a unit runs in a process of its own. */
   isolate?: Isolate | undefined;
-  /** What the load before looked at. */
-  watched: Iterable<string>;
   loadLimitMs: number;
   setupLimitMs: number;
   mayRead?: ((realPath: string) => boolean) | undefined;
@@ -49,8 +47,8 @@ export interface IsolatedUnit {
   readonly evaluation: EvaluatedFiles;
 }
 
-/** Puts a unit into a process of its own when that is wanted. `watched` is what the load before looked at. */
-export type Isolate = (source: UnitSource, owner: Owner, watched: Iterable<string>) => Promise<IsolatedUnit | undefined>;
+/** Puts a unit into a process of its own when that is wanted. */
+export type Isolate = (source: UnitSource, owner: Owner) => Promise<IsolatedUnit | undefined>;
 
 /** How a unit receives the state of the generation before (`export const hot`). */
 interface HotExport {
@@ -139,6 +137,8 @@ export class Generation {
       this.#permit(source.permissions);
       if (source.problem !== undefined) throw new Error(source.problem);
       if (source.entries.length === 0) throw new Error(`${source.path} names no modules; add one or correct package.json`);
+      const absent = source.manifestKey && source.entries.find((path) => !isFile(path));
+      if (absent) throw new Error(`${source.id}/package.json names ${absent}, where there is no module`);
       if (await this.#isolate(source)) return;
       const run = host.runAs(this.scope, () => this.#runEntries(source, evaluation));
       // Waiting for the worker, which units share, is not the unit's fault.
@@ -160,8 +160,8 @@ export class Generation {
 
   /** True when the unit runs in a process of its own: its set-up starts that. */
   async #isolate(source: UnitSource): Promise<boolean> {
-    const { isolate, mayRead, watched } = this.#parts;
-    const isolated = await isolate?.(source, this.scope.owner, watched);
+    const { isolate, mayRead } = this.#parts;
+    const isolated = await isolate?.(source, this.scope.owner);
     if (isolated === undefined) return false;
     const held = mayRead && ownFiles(source).find((path) => !mayRead(path));
     if (held !== undefined) throw new HeldFileError(held);

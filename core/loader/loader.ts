@@ -171,6 +171,7 @@ export class Loader {
     const gone = new Set(this.#roots.filter((root) => root.path === path));
     this.#roots = this.#roots.filter((root) => !gone.has(root));
     this.#remove([...this.#units.values()].filter((unit) => unit.root !== undefined && gone.has(unit.root)));
+    this.#lookEverywhere();
     await this.#watch?.refresh();
   }
 
@@ -298,8 +299,22 @@ export class Loader {
   /** Absent for longer than a save takes: the whole unit, or one of its entries. */
   #gone(unit: Unit): void {
     const now = unit.source && describe(unit.source.path);
-    if (now === undefined || now.id !== unit.source?.id) this.#remove([unit]);
-    else void this.#loads.request(unit, "watch");
+    if (now !== undefined && now.id === unit.source?.id) return void this.#loads.request(unit, "watch");
+    const other = unit.root && discover(unit.root).find((source) => source.id === unit.id);
+    if (other === undefined) {
+      this.#remove([unit]);
+      this.#lookEverywhere();
+      return;
+    }
+    // Another link of the same root still leads to it.
+    unit.source = other;
+    unit.goneTold = false;
+    void this.#watch?.refresh();
+  }
+
+  /** What was reached through another root, and known already, may be a unit of this one now. */
+  #lookEverywhere(): void {
+    for (const root of this.#roots) for (const unit of this.#addUnits(root)) void this.#loads.request(unit, "watch");
   }
 
   #remove(units: readonly Unit[]): void {

@@ -9,7 +9,7 @@ import type { LoaderHost, ReloadReport } from "./host.ts";
 import type { LoaderOptions } from "./loader-options.ts";
 import type { Turn } from "./start-batch.ts";
 import type { Transformer } from "./transform.ts";
-import type { Change, Unit } from "./unit.ts";
+import type { Change, Snapshot, Unit } from "./unit.ts";
 import { VirtualModules } from "./virtual-modules.ts";
 
 /** Why a unit is loaded. After `watch` a failure is reported only when no further write follows. */
@@ -116,7 +116,7 @@ export class UnitLoads {
       const report = { id: unit.id, generation: unit.active?.number ?? 0, timings: generation.timings };
       if (attempt.outcome !== "failed") return { ...report, outcome: attempt.outcome };
       // Of a save that is still going on, or a removal, the watch has the last word.
-      const unfinished = cause === "watch" && (change === "absent" || change === "empty");
+      const unfinished = cause === "watch" && (change === "empty" || (change === "absent" && !unit.goneTold));
       if (unit.wanted && !unfinished) this.report(unit, attempt.error, generation.number);
       return { ...report, outcome: "failed", error: attempt.error };
     }
@@ -143,6 +143,7 @@ export class UnitLoads {
 
   /** One load. Whatever fails is thrown away; the active generation is not touched before the swap. */
   async #attempt(unit: Unit, generation: Generation, turn: Turn<Ready> | undefined, mayRetry: boolean): Promise<Attempt> {
+    const before = unit.snapshot();
     try {
       if (!unit.wanted) return await dropped(generation, "skipped");
       if (unit.active === undefined && unit.state !== "quarantined") unit.state = "evaluating";
@@ -153,13 +154,13 @@ export class UnitLoads {
       await turn?.ready();
       if (!unit.wanted) return await dropped(generation, "skipped");
       if (mayRetry && isTorn(generation)) return await dropped(generation, "torn");
-      const early = await this.#postponed(unit, generation);
+      const early = await this.#postponed(unit, generation, before);
       if (early !== undefined) return early;
       if (unit.active === undefined && unit.state !== "quarantined") unit.state = "staging";
       await generation.setUp(unit.active?.inheritance);
-      const late = await this.#postponed(unit, generation);
+      const late = await this.#postponed(unit, generation, before);
       if (late !== undefined) return late;
-      unit.remember(generation, "loaded");
+      unit.remember(generation);
       this.#followLate(unit, generation);
       if (turn === undefined) this.#parts.activator.commit([{ unit, generation }]);
       else await turn.commit({ unit, generation });
@@ -169,7 +170,7 @@ export class UnitLoads {
         unit.held = true;
         return await dropped(generation, "held");
       }
-      this.#failed(unit, generation, error);
+      this.#failed(unit, generation, error, before);
       // Sources of a built-in that do not load: its compiled form answers until they do.
       if (unit.active === undefined && unit.builtin !== undefined && unit.source !== undefined) {
         void this.adopt(unit, (ready) => this.#parts.activator.commit([ready]));
@@ -187,13 +188,13 @@ export class UnitLoads {
   }
 
   /** Without what it requires it is not set up: a first version waits for it, a later one leaves the active one in place. */
-  async #postponed(unit: Unit, generation: Generation): Promise<Attempt | undefined> {
+  async #postponed(unit: Unit, generation: Generation, before: Snapshot): Promise<Attempt | undefined> {
     const missing = this.missing(generation);
     if (missing.length === 0) return undefined;
     const error = waitingFor(unit, missing);
-    if (unit.active !== undefined) this.#failed(unit, generation, error);
+    if (unit.active !== undefined) this.#failed(unit, generation, error, before);
     else {
-      unit.remember(generation, "loaded");
+      unit.remember(generation);
       unit.error = error;
       unit.timings = generation.timings;
       if (unit.state !== "quarantined") unit.state = "waiting";
@@ -226,8 +227,7 @@ export class UnitLoads {
     const { host, options, transformer } = this.#parts;
     const { adaptFactory, isolate, loadLimitMs = LOAD_LIMIT_MS, setupLimitMs = SETUP_LIMIT_MS } = options;
     const mayRead = unit.origin === "project" ? options.mayRead : undefined;
-    const { watched } = unit;
-    const parts = { host, transformer, virtualModules, adaptFactory, isolate, watched, loadLimitMs, setupLimitMs, mayRead };
+    const parts = { host, transformer, virtualModules, adaptFactory, isolate, loadLimitMs, setupLimitMs, mayRead };
     return new Generation(parts, unit.owner, unit.nextGeneration());
   }
 
@@ -243,8 +243,8 @@ export class UnitLoads {
     return this.#virtual;
   }
 
-  #failed(unit: Unit, generation: Generation, error: unknown): void {
-    unit.remember(generation, "failed");
+  #failed(unit: Unit, generation: Generation, error: unknown, before: Snapshot = new Map()): void {
+    unit.remember(generation, before);
     unit.error = error;
     unit.waitsFor = [];
     if (unit.active === undefined && unit.state !== "quarantined" && unit.enabled) unit.state = "failed";

@@ -4,7 +4,7 @@
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../kernel/context.ts";
-import { candidateFolders, isIgnoredName } from "./discover.ts";
+import { awaitedTargets, candidateFolders, isIgnoredName } from "./discover.ts";
 import { realPath } from "./files.ts";
 import type { Root } from "./host.ts";
 import type { Unit } from "./unit.ts";
@@ -39,6 +39,8 @@ export class UnitWatch {
   readonly #rescans = new Map<Root, NodeJS.Immediate>();
   /** Folder inside a root → that root. */
   readonly #folders = new Map<string, Root>();
+  /** Where a link of a root leads, which is not there → that root. */
+  readonly #awaited = new Map<string, Root>();
   #refreshing: Promise<void> | undefined;
   #refreshAgain = false;
   #running = false;
@@ -115,8 +117,13 @@ export class UnitWatch {
   #paths(): Set<string> {
     const paths = new Set<string>();
     this.#folders.clear();
+    this.#awaited.clear();
     for (const root of this.#options.roots()) {
       paths.add(root.kind === "folder" ? join(root.path, "*") : root.path);
+      for (const target of awaitedTargets(root)) {
+        this.#awaited.set(target, root);
+        paths.add(target);
+      }
       for (const folder of candidateFolders(root)) {
         const real = realPath(folder);
         if (real === undefined) continue;
@@ -141,6 +148,7 @@ export class UnitWatch {
 
   #concernsRoot(root: Root, path: string): boolean {
     if (path === root.path || root.path.startsWith(`${path}/`)) return true;
+    for (const [target, of] of this.#awaited) if (of === root && `${target}/`.startsWith(`${path}/`)) return true;
     if (root.kind === "unit" || isIgnoredName(basename(path))) return false;
     return dirname(path) === root.path || this.#folders.get(path) === root || this.#folders.get(dirname(path)) === root;
   }
@@ -169,12 +177,13 @@ export class UnitWatch {
     if (change !== "absent") {
       clearTimeout(unit.absenceTimer);
       unit.absenceTimer = undefined;
+      unit.goneTold = false;
     }
     switch (change) {
       case "none":
         return;
       case "absent":
-        unit.absenceTimer ??= setTimeout(() => this.#absent(unit), ABSENT_MS);
+        if (!unit.goneTold) unit.absenceTimer ??= setTimeout(() => this.#absent(unit), ABSENT_MS);
         return;
       case "empty": {
         const quiet = performance.now() - unit.lastEventAt;
@@ -191,8 +200,9 @@ export class UnitWatch {
   #absent(unit: Unit): void {
     unit.absenceTimer = undefined;
     if (!this.#running || !unit.wanted) return;
-    if (unit.look() === "absent") this.#options.gone(unit);
-    else this.#check(unit);
+    if (unit.look() !== "absent") return this.#check(unit);
+    unit.goneTold = true;
+    this.#options.gone(unit);
   }
 }
 

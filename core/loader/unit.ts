@@ -13,6 +13,9 @@ interface Seen {
   hash: string | undefined;
 }
 
+/** Paths as they were when a load began. */
+export type Snapshot = ReadonlyMap<string, string | null>;
+
 /** What is on disk, compared with the last load. */
 export type Change = "none" | "changed" | "empty" | "absent";
 
@@ -40,6 +43,8 @@ export class Unit {
   forced = false;
   /** Waits because of a file it may not read (`LoaderOptions.mayRead`). */
   held = false;
+  /** That it, or an entry of it, is absent for good has been acted on. */
+  goneTold = false;
   /** Required services that nobody provides; it is loaded again when they are there. */
   waitsFor: readonly string[] = [];
   running: Promise<ReloadReport> | undefined;
@@ -124,12 +129,21 @@ export class Unit {
     return false;
   }
 
+  /** What a load starts from. */
+  snapshot(): Snapshot {
+    return new Map([...this.#seen.keys()].map((path) => [path, fingerprint(path)]));
+  }
+
   /**
-   * Remembers what a load looked at. After a failure the files of the active generation stay watched as well, with what was seen
-   * of them before.
+   * Remembers what a load looked at. After a failure, told by what it started from, the files of the active generation stay
+   * watched as well: as they were then, because what is there has been tried.
    */
-  remember(generation: Generation, outcome: "loaded" | "failed"): void {
-    const seen = new Map<string, Seen>(outcome === "failed" ? this.#seen : []);
+  remember(generation: Generation, failed?: Snapshot): void {
+    const seen = new Map<string, Seen>(failed === undefined ? [] : this.#seen);
+    if (failed === undefined) this.goneTold = false;
+    for (const [path, state] of failed ?? []) {
+      if (seen.get(path)?.fingerprint !== state) seen.set(path, { fingerprint: state, hash: undefined });
+    }
     const { evaluation } = generation;
     for (const path of this.source?.decidedBy ?? []) seen.set(path, { fingerprint: fingerprint(path), hash: undefined });
     if (evaluation !== undefined) collect(evaluation, seen);
@@ -155,8 +169,9 @@ export class Unit {
     if (source === undefined) return "none";
     const now = describe(source.path);
     if (now === undefined || now.id !== source.id) return "absent";
-    // An entry that vanished may be in the middle of being replaced.
-    if (source.entries.some((path) => fingerprint(path) === null)) return "absent";
+    const isOtherManifest = (path: string) => fingerprint(path) !== this.#seen.get(path)?.fingerprint;
+    // An entry that vanished may be in the middle of being replaced, unless it is no longer asked for.
+    if (!source.decidedBy.some(isOtherManifest) && source.entries.some((path) => fingerprint(path) === null)) return "absent";
     const empty = { found: false };
     let changed = now.entries.join("\n") !== source.entries.join("\n") || now.problem !== source.problem;
     for (const [path, seen] of this.#seen) changed = this.#differs(path, seen, empty) || changed;
