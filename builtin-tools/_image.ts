@@ -30,11 +30,16 @@ export async function readImage(
   let width: number;
   let height: number;
   try {
-    // Decodes all pixels: a truncated image has a good header.
-    const { info } = await sharp(bytes, { failOn: "error" }).raw().toBuffer({ resolveWithObject: true });
-    ({ width, height } = info);
+    ({ width = 0, height = 0 } = await sharp(bytes).metadata());
+    // Decodes all pixels, because a truncated image has a good header, but keeps none: some files of a few KB have a billion.
+    await sharp(bytes, { failOn: "error" })
+      .resize({ width: 1, height: 1, fit: "fill", fastShrinkOnLoad: false })
+      .raw()
+      .toBuffer();
   } catch (error) {
-    throw new ToolError(`Cannot read the image ${what}: it is damaged (${errorMessage(error)})`, { cause: error });
+    const reason = errorMessage(error);
+    const fault = reason.includes("pixel limit") ? "it has too many pixels" : `it is damaged (${reason})`;
+    throw new ToolError(`Cannot read the image ${what}: ${fault}`, { cause: error });
   }
   const large = width > MAX_EDGE || height > MAX_EDGE || bytes.length > MAX_OUTPUT;
   if (!large) return { image: block(bytes, type), note: `${type}, ${width}x${height}` };

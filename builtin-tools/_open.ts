@@ -1,6 +1,6 @@
 // Opening what a path names: regular files only, so that no FIFO or device can hold a call.
 import { constants, type Stats } from "node:fs";
-import { type FileHandle, open, readdir, stat } from "node:fs/promises";
+import { type FileHandle, open, readdir, readlink, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { ToolError } from "mortise/extension";
 import { isMissing } from "./_path.ts";
@@ -10,7 +10,7 @@ export async function statPath(path: string, shown: string): Promise<Stats> {
   try {
     return await stat(path);
   } catch (error) {
-    if (isMissing(error)) throw new ToolError(`No such file or directory: ${shown}${await similar(path)}`, { cause: error });
+    if (isMissing(error)) throw new ToolError(await missing(path, shown), { cause: error });
     throw toolError(`Cannot read ${shown}`, error);
   }
 }
@@ -55,6 +55,8 @@ const reasons: Record<string, string> = {
   EACCES: "permission denied",
   EPERM: "operation not permitted",
   EISDIR: "it is a directory",
+  EEXIST: "a part of the path is a file",
+  EIO: "the system reports an input/output error",
   ENOTDIR: "a part of the path is not a directory",
   ENOENT: "no such file or directory",
   ELOOP: "too many symbolic links",
@@ -64,8 +66,14 @@ const reasons: Record<string, string> = {
   EMFILE: "too many open files",
 };
 
+async function missing(path: string, shown: string): Promise<string> {
+  const target = await readlink(path).catch(() => undefined);
+  if (target !== undefined) return `No such file or directory: ${shown} is a symbolic link to ${target}, which does not exist`;
+  return `No such file or directory: ${shown}${await similar(path)}`;
+}
+
 async function similar(path: string): Promise<string> {
-  const wanted = basename(path).toLowerCase();
+  const wanted = basename(path).toLowerCase().trim();
   const stem = wanted.replace(/\.[^.]*$/, "");
   try {
     const names = await readdir(dirname(path));
@@ -74,7 +82,8 @@ async function similar(path: string): Promise<string> {
       return lower === wanted || (stem.length > 2 && (lower.startsWith(stem) || lower.includes(wanted)));
     });
     return close.length > 0 ? `; similar names there: ${close.slice(0, 5).join(", ")}` : "";
-  } catch {
-    return "; its directory does not exist either";
+  } catch (error) {
+    const isFile = error instanceof Error && "code" in error && error.code === "ENOTDIR";
+    return isFile ? "; a part of its path is a file" : "; its directory does not exist either";
   }
 }

@@ -18,7 +18,13 @@ export async function searchPath(
   }
   const path = resolvePath(ctx.cwd, argument);
   const shown = shownPath(ctx.cwd, path);
-  return { path, shown, stats: await statPath(path, shown) };
+  const stats = await statPath(path, shown).catch((error: unknown) => {
+    if (!ToolError.is(error) || !/[*?{[]/.test(argument)) throw error;
+    const way =
+      tool === "grep" ? "give wildcards as glob" : tool === "find" ? "give wildcards as pattern" : "find takes wildcards";
+    throw new ToolError(`${error.message}; ${way}`, { cause: error });
+  });
+  return { path, shown, stats };
 }
 
 /** Leaves the repository's own data out, unless it was asked for. */

@@ -1,4 +1,4 @@
-// The part of a path argument that says which lines: `:N`, `:A-B`, `:A+C`, several with commas, `:raw`.
+// The part of a path argument that says which lines: `:N`, `:N-`, `:A-B`, `:A+C`, several with commas, `:raw`.
 import { ToolError } from "mortise/extension";
 
 /** Lines count from 1; without a limit to the end. */
@@ -17,7 +17,7 @@ export interface Selection {
 
 /** More places than this in one call are a mistake, and each one reads the file once. */
 const MAX_RANGES = 20;
-const range = /\d+(?:[-+]\d+)?/.source;
+const range = /\d+(?:-\d*|\+\d+)?/.source;
 const selector = new RegExp(`:(?:(raw)|(${range}(?:,${range})*))(?::(raw))?$`);
 
 /** Splits a trailing selector off. The caller has checked that no file has the whole text as its name. */
@@ -35,7 +35,7 @@ export function splitSelector(path: string): Selection {
 }
 
 function parseRange(path: string, text: string): LineRange {
-  const [, first, sign, second] = /^(\d+)(?:([-+])(\d+))?$/.exec(text) ?? [];
+  const [, first, sign, second] = /^(\d+)(?:([-+])(\d+)|-)?$/.exec(text) ?? [];
   const offset = Number(first);
   const limit = second === undefined ? undefined : sign === "+" ? Number(second) : Number(second) - offset + 1;
   if (offset < 1 || (limit !== undefined && limit < 1)) {

@@ -36,6 +36,7 @@ export function binaryType(head: Buffer): string | undefined {
   const known = signatures.find(([, bytes]) => starts(head, bytes))?.[0];
   if (known !== undefined && (known === PDF || hasControls(head))) return known;
   if (head.toString("latin1", 4, 8) === "ftyp") return "MP4 or HEIF media";
+  if (isWide(head)) return "UTF-16 text without a byte order mark";
   return hasControls(head) ? "binary data" : undefined;
 }
 
@@ -43,6 +44,13 @@ export function binaryType(head: Buffer): string | undefined {
 export function utf16(head: Buffer): "utf-16le" | "utf-16be" | undefined {
   if (starts(head, [0xff, 0xfe])) return "utf-16le";
   return starts(head, [0xfe, 0xff]) ? "utf-16be" : undefined;
+}
+
+/** Every second byte is mostly NUL, the others never are: Latin text in UTF-16. */
+function isWide(head: Buffer): boolean {
+  const zeros = [0, 0] as [number, number];
+  for (let index = 0; index < head.length; index++) if (head[index] === 0) zeros[index % 2 === 0 ? 0 : 1]++;
+  return head.length >= 8 && Math.min(...zeros) === 0 && Math.max(...zeros) > head.length / 3;
 }
 
 /** NUL never stands in text; many other control characters do not either. */

@@ -180,7 +180,7 @@ export async function presentRanges(
   return { text: parts.join("\n"), truncation: undefined };
 }
 
-const controls = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;
+const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 
 /** Shows control characters as `\xNN`; CR of a CRLF line end is left out. Returns what was changed. */
 export function visible(text: string): { text: string; notes: string[] } {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { defineTool, ToolError, type ToolResult, textResult, truncateHead, z } from "mortise/extension";
-import { literalOf, matcher } from "./_glob.ts";
+import { literalOf, matcher, patternBelow } from "./_glob.ts";
 import { shownPath } from "./_path.ts";
 import { runRipgrep } from "./_rg.ts";
 import { searchPath, withoutGit } from "./_search-path.ts";
@@ -21,14 +21,15 @@ type Params = z.infer<typeof params>;
 export default defineTool<Params>({
   name: "find",
   description:
-    "Find files and directories by glob. Gives paths sorted by name, directories with a / at the end. Hidden files are found, files ignored by .gitignore and empty directories are not.",
+    "Find files and directories by glob. Gives paths sorted by name, directories with a / at the end. Hidden files are found, files ignored by .gitignore, empty directories and symbolic links are not.",
   promptSnippet: "Find files by name",
   params,
   readOnly: true,
   async run(ctx, args) {
     const { path, shown, stats } = await searchPath(ctx, args.path ?? ".", "find");
     if (!stats.isDirectory()) throw new ToolError(`Cannot look in ${shown}: it is not a directory`);
-    const matches = await matcher(args.pattern);
+    const pattern = await patternBelow(args.pattern, path);
+    const matches = await matcher(pattern);
     const found = new Found(args);
     const offer = (inside: string, directory: boolean) =>
       !matches(inside) || found.add(`${shownPath(ctx.cwd, join(path, inside))}${directory ? "/" : ""}`);
@@ -39,7 +40,7 @@ export default defineTool<Params>({
       cwd: path,
       signal: ctx.signal,
       separator: 0,
-      needle: literalOf(args.pattern),
+      needle: literalOf(pattern),
       onRecord: (file) => {
         // ripgrep lists files only: a directory is met with its first file.
         const folder = file.slice(0, Math.max(0, file.lastIndexOf("/")));
@@ -94,6 +95,8 @@ function present(found: Found, args: Params, timedOut: boolean): ToolResult {
     notes.push(`${shown} entries shown, there are more; continue with skip=${skip + shown} or narrow the pattern`);
   if (timedOut) notes.push("The search was ended after 30 s and is incomplete; narrow it");
   const body = found.paths.length > 0 ? truncation.content : skip > 0 ? "No more entries" : `Nothing matches ${args.pattern}`;
+  if (found.paths.length === 0 && skip === 0)
+    notes.push("Ignored files, empty directories and symbolic links are not looked at; ls shows them");
   return textResult([body, ...notes.map((note) => `[${note}]`)].join("\n"), {
     fileCount: shown,
     ...(found.limitReached ? { resultLimitReached: found.paths.length } : {}),

@@ -7,9 +7,14 @@ import { visible } from "./_text.ts";
 
 const LIMIT = 100;
 const MAX_LINE = 500;
+/** Shown in front of a match in the middle of a longer line. */
+const BEFORE = 100;
 
 const params = z.object({
-  pattern: z.string().min(1).describe("Regular expression (Rust syntax), or text with literal"),
+  pattern: z
+    .string()
+    .min(1)
+    .describe("Regular expression (Rust syntax; look-around and back-references as in Perl), or text with literal"),
   path: z.string().optional().describe("File or directory; the session's directory by default"),
   glob: z.string().optional().describe("Only files that match, e.g. *.ts or src/**/*.js; ! in front excludes"),
   ignoreCase: z.boolean().optional(),
@@ -43,7 +48,20 @@ export default defineTool<Params>({
   },
 });
 
+/** What the usual engine does not know: look-around and back-references. */
+const PERL = /\(\?<?[=!]|\\[1-9]/;
+
+const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+
+/** A line break in the pattern, outside of a class, is one of either kind. */
+function withAnyBreak(pattern: string): string {
+  return pattern.replace(/\[(?:\\.|[^\]\\])*\]|\\.|\n/gs, (part) => (part === "\n" || part === "\\n" ? "\\r?\\n" : part));
+}
+
 function argumentsFor(args: Params, path: string): string[] {
+  const pattern = argument(args.pattern, "pattern");
+  const hasBreak = (args.literal ? /\n/ : /\n|\\n/).test(pattern);
+  const isPlain = args.literal === true && !hasBreak;
   return [
     "--json",
     "--hidden",
@@ -52,10 +70,13 @@ function argumentsFor(args: Params, path: string): string[] {
     ...(args.glob === undefined ? [] : [`--glob=${argument(args.glob, "glob")}`]),
     ...withoutGit(path),
     ...(args.ignoreCase ? ["--ignore-case"] : []),
-    ...(args.literal ? ["--fixed-strings"] : []),
-    ...(/\n|\\n/.test(args.pattern) ? ["--multiline"] : []),
+    // Files with CRLF: `$` stands in front of it, as a reader sees it.
+    "--crlf",
+    ...(isPlain ? ["--fixed-strings"] : []),
+    ...(hasBreak ? ["--multiline"] : []),
+    ...(!args.literal && PERL.test(pattern) ? ["--pcre2"] : []),
     ...(args.context ? [`--context=${args.context}`] : []),
-    `--regexp=${argument(args.pattern, "pattern")}`,
+    `--regexp=${isPlain || !hasBreak ? pattern : withAnyBreak(args.literal ? escaped(pattern) : pattern)}`,
     "--",
     path,
   ];
@@ -65,7 +86,13 @@ const Text = z.union([
   z.object({ text: z.string() }).transform(({ text }) => text),
   z.object({ bytes: z.string() }).transform(({ bytes }) => Buffer.from(bytes, "base64").toString()),
 ]);
-const Line = z.object({ path: Text, lines: Text, line_number: z.number().nullable() });
+const Line = z.object({
+  path: Text,
+  lines: Text,
+  line_number: z.number().nullable(),
+  /** Where the matches stand, in bytes. */
+  submatches: z.array(z.object({ start: z.number(), end: z.number() })),
+});
 const Message = z.discriminatedUnion("type", [
   z.object({ type: z.literal("begin"), data: z.unknown() }),
   z.object({ type: z.literal("end"), data: z.unknown() }),
@@ -110,19 +137,22 @@ class Matches {
   #line(type: "match" | "context", data: z.infer<typeof Line>): boolean {
     const file = shownPath(this.#cwd, data.path);
     const number = data.line_number ?? 0;
-    const texts = data.lines.replace(/\r?\n$/, "").split("\n");
-    const mark = type === "match" ? ":" : "-";
-    const shown = texts.map((text, index) => `${file}${mark}${number + index}${mark} ${this.#cut(text)}`);
+    const texts = data.lines.replace(/\r?\n$/, "").split(/\r?\n/);
     const gap = this.#context && (file !== this.#lastFile || number > this.#lastLine + 1);
     this.#lastFile = file;
     this.#lastLine = number + texts.length - 1;
+    if (type === "match" && ++this.#seen <= this.#skip) {
+      this.#held = [];
+      return true;
+    }
+    const mark = type === "match" ? ":" : "-";
+    const place = data.submatches[0]?.start ?? 0;
+    const shown = texts.map((text, index) => {
+      return `${file}${mark}${number + index}${mark} ${this.#cut(text, index === 0 ? place : 0)}`;
+    });
     if (gap) this.#held.push("--");
     if (type === "context") {
       this.#held.push(...shown);
-      return true;
-    }
-    if (++this.#seen <= this.#skip) {
-      this.#held = [];
       return true;
     }
     if (this.count === this.#limit) {
@@ -144,11 +174,14 @@ class Matches {
     return lines;
   }
 
-  #cut(text: string): string {
-    const plain = visible(text).text;
-    if (plain.length <= MAX_LINE) return plain;
+  /** The part of a long line around the byte at which the match begins. */
+  #cut(text: string, place: number): string {
+    if (text.length <= MAX_LINE) return visible(text).text;
     this.linesTruncated = true;
-    return `${plain.slice(0, MAX_LINE).replace(/[\ud800-\udbff]$/, "")}…`;
+    const at = Buffer.from(text).toString("utf8", 0, place).length;
+    const start = at < MAX_LINE - BEFORE ? 0 : Math.min(at - BEFORE, text.length - MAX_LINE);
+    const part = text.slice(start, start + MAX_LINE).replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, "");
+    return `${start > 0 ? "…" : ""}${visible(part).text}${start + MAX_LINE < text.length ? "…" : ""}`;
   }
 }
 
@@ -161,10 +194,13 @@ function present(matches: Matches, outcome: RgOutcome, args: Params): ToolResult
     notes.push(`${matches.count} matches shown, there are more; continue with skip=${skip + matches.count} or narrow the search`);
   if (truncation.truncated)
     notes.push(`Cut after ${truncation.outputLines} lines; narrow the search or use a smaller limit with skip`);
-  if (matches.linesTruncated) notes.push(`Lines are cut at ${MAX_LINE} characters; use read to see them whole`);
+  if (matches.linesTruncated) notes.push(`Of long lines ${MAX_LINE} characters are shown; use read to see them whole`);
   if (outcome.timedOut) notes.push("The search was ended after 30 s and is incomplete; narrow it");
   if (outcome.droppedRecords > 0) notes.push(`${outcome.droppedRecords} matches in lines of more than 4 MB are left out`);
   if (outcome.code === 2 && outcome.errors !== "") notes.push(`Some files could not be read: ${firstLine(outcome.errors)}`);
+  if (lines.length === 0 && !args.literal && args.pattern.includes("\\|")) {
+    notes.push("\\| stands for the character |; alternatives are separated by | alone");
+  }
   const body = lines.length > 0 ? truncation.content : skip > 0 ? "No more matches" : "No matches";
   return textResult([body, ...notes.map((note) => `[${note}]`)].join("\n"), {
     matchCount: matches.count,
@@ -178,7 +214,8 @@ function present(matches: Matches, outcome: RgOutcome, args: Params): ToolResult
 
 function failure(outcome: RgOutcome): string {
   const reason = outcome.errors.replace(/^rg: /gm, "").trim();
-  return `Cannot search: ${reason === "" ? "ripgrep ended without an answer" : reason}`;
+  const hint = /regex parse error|PCRE2/.test(reason) ? "\nSet literal to search for it as plain text" : "";
+  return `Cannot search: ${reason === "" ? "ripgrep ended without an answer" : reason}${hint}`;
 }
 
 const firstLine = (text: string) => text.trim().split("\n")[0] ?? "";

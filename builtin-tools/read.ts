@@ -14,7 +14,7 @@ import {
 } from "mortise/extension";
 import { readImage } from "./_image.ts";
 import { notebookText } from "./_notebook.ts";
-import { assertReadable, openFile, statPath } from "./_open.ts";
+import { assertReadable, openFile, statPath, toolError } from "./_open.ts";
 import { readablePage } from "./_page.ts";
 import { resolvePath, shownPath } from "./_path.ts";
 import { markSeen, versionOf } from "./_seen.ts";
@@ -80,7 +80,9 @@ async function readLocal(
   const version = await versionOf(path);
   const handle = await openFile(path, shown);
   try {
-    const result = await readFile(ctx, handle, { selection, path, shown, notes });
+    const result = await readFile(ctx, handle, { selection, path, shown, notes }).catch((error: unknown) => {
+      throw error instanceof Error && "syscall" in error ? toolError(`Cannot read ${shown}`, error) : error;
+    });
     await markSeen(ctx, path, version);
     return result;
   } finally {
@@ -215,4 +217,5 @@ async function present(ctx: ToolContext, file: Shown, source: Source): Promise<T
   });
 }
 
-const withArticle = (name: string) => (/^binary/.test(name) ? name : `${/^[aeioux]/i.test(name) ? "an" : "a"} ${name}`);
+const withArticle = (name: string) =>
+  /^(?:binary|UTF)/.test(name) ? name : `${/^(?:[aeioux]|MP)/i.test(name) ? "an" : "a"} ${name}`;

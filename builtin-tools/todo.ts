@@ -10,7 +10,8 @@ import {
   z,
 } from "mortise/extension";
 
-const params = z.object({
+// Strict: a task under another name must not turn into all of them.
+const params = z.strictObject({
   op: z
     .enum(["init", "start", "done", "drop", "rm", "append", "view"])
     .describe("init: a new plan; start, done, drop, rm: one task, a phase, or all; append: add tasks; view: show the plan"),

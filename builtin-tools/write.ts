@@ -1,4 +1,5 @@
-import { defineTool, FileLocks, type ToolContext, type ToolResult, textResult, Uris, z } from "mortise/extension";
+import { defineTool, FileLocks, type ToolContext, ToolError, type ToolResult, textResult, Uris, z } from "mortise/extension";
+import { toolError } from "./_open.ts";
 import { realPath, resolvePath, shownPath } from "./_path.ts";
 import { replaceFile } from "./_replace.ts";
 import { markSeen, seenVersion, versionOf } from "./_seen.ts";
@@ -20,7 +21,10 @@ export default defineTool<Params>({
     if (scheme !== undefined && scheme !== "file") return writeVirtual(ctx, args);
     const path = resolvePath(ctx.cwd, args.path);
     const shown = shownPath(ctx.cwd, path);
-    const real = await realPath(path);
+    if (args.path.endsWith("/")) throw new ToolError(`Cannot write ${args.path}: a file's name does not end in a slash`);
+    const real = await realPath(path).catch((error: unknown) => {
+      throw toolError(`Cannot write ${shown}`, error);
+    });
     return ctx.use(FileLocks).run(real, () => writePath(ctx, { real, path, shown }, args.content));
   },
 });

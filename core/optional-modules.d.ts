@@ -13,6 +13,7 @@ declare module "sharp" {
     png(): Picture;
     jpeg(options?: { quality?: number }): Picture;
     resize(options: { width: number; height: number; fit: "inside"; withoutEnlargement: boolean }): Picture;
+    resize(options: { width: number; height: number; fit: "fill"; fastShrinkOnLoad: boolean }): Picture;
     flatten(options: { background: string }): Picture;
     toFormat(format: Format, options?: { lossless?: boolean; quality?: number }): Picture;
     toBuffer(): Promise<Buffer>;

@@ -303,6 +303,21 @@ describe("patches and details", () => {
   });
 });
 
+test("a write that cannot be says why", async () => {
+  put("file", "x");
+  symlinkSync("loop", at("loop"));
+  for (const [path, reason] of [
+    ["file/sub", "Cannot write file/sub: a part of the path is a file"],
+    ["file/sub/deep", "Cannot write file/sub/deep: a part of the path is not a directory"],
+    ["loop", "Cannot write loop: too many symbolic links"],
+    ["new/", "Cannot write new/: a file's name does not end in a slash"],
+    ["n".repeat(300), `Cannot write ${"n".repeat(300)}: the name is too long`],
+  ] as const) {
+    expect(await b.call(write, { path, content: "x" })).toMatchObject({ isError: true, content: [{ text: reason }] });
+  }
+  expect(readdirSync(b.cwd).sort()).toEqual(["file", "loop"]);
+});
+
 describe("encodings", () => {
   test("ASCII parts of a file in another encoding change, all else stays byte for byte", async () => {
     put("latin1.txt", Buffer.from("caf\xe9 = 1;\r\nna\xefve = 2;\r\n", "latin1"));

@@ -35,6 +35,35 @@ describe("text", () => {
     expect(textOf(await call("@a.txt"))).toBe("one\n  two\n");
   });
 
+  test("a range without an end goes on to the last line", async () => {
+    put("a.txt", "one\ntwo\nthree\n");
+    expect(textOf(await call("a.txt:2-"))).toBe("two\nthree\n");
+    expect(textOf(await call("a.txt:1,3-"))).toContain("[Lines 3-3 of 3]\nthree");
+  });
+
+  test("a carriage return that ends no line is shown, as every control character", async () => {
+    put("a.txt", "10%\r20%\r\nx\ry");
+    expect(textOf(await call("a.txt"))).toBe(
+      "10%\\x0d20%\nx\\x0dy\n\n[Line ends are CRLF; Control characters are shown as \\xNN]",
+    );
+    expect(textOf(await call("a.txt:raw"))).toBe("10%\r20%\r\nx\ry");
+  });
+
+  test("what stands in the way of a path is named", async () => {
+    put("a.txt", "x");
+    symlinkSync("nowhere", join(b.cwd, "dangling"));
+    symlinkSync("loop", join(b.cwd, "loop"));
+    expect(textOf(await call("dangling"))).toBe(
+      "No such file or directory: dangling is a symbolic link to nowhere, which does not exist",
+    );
+    expect(textOf(await call("loop"))).toBe("Cannot read loop: too many symbolic links");
+    expect(textOf(await call("a.txt/b"))).toBe("No such file or directory: a.txt/b; a part of its path is a file");
+    expect(textOf(await call("none/b"))).toBe("No such file or directory: none/b; its directory does not exist either");
+    expect(textOf(await call("a.txt "))).toContain("similar names there: a.txt");
+    put("wide.txt", Buffer.from("hello, world\n", "utf16le"));
+    expect(textOf(await call("wide.txt"))).toContain("it is UTF-16 text without a byte order mark of 26 B");
+  });
+
   test("names the next offset when cut by lines", async () => {
     put("n.txt", Array.from({ length: 2500 }, (_, index) => `${index + 1}\n`).join(""));
     const result = await call("n.txt");

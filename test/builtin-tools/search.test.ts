@@ -66,6 +66,39 @@ describe("grep", () => {
     expect(await text(grep, { pattern: "need" })).toContain("b.txt:1: \ufffd");
   });
 
+  test("line ends of CRLF files are as a reader sees them", async () => {
+    put("a.txt", "foo\r\n  bar\r\nfoobar\r\n");
+    expect(await text(grep, { pattern: "foo$" })).toBe("a.txt:1: foo");
+    for (const args of [{ pattern: "foo\n  bar" }, { pattern: "foo\\n\\s+bar" }, { pattern: "foo\n  bar", literal: true }]) {
+      expect(await text(grep, args), args.pattern).toBe("a.txt:1: foo\na.txt:2:   bar");
+    }
+    put("a.txt", "a.c\nd\nabc\nd\n[\n]\n");
+    expect(await text(grep, { pattern: "a.c\nd", literal: true })).toBe("a.txt:1: a.c\na.txt:2: d");
+    expect(await text(grep, { pattern: "c\n[^\\n]" })).toBe("a.txt:1: a.c\na.txt:2: d\na.txt:3: abc\na.txt:4: d");
+  });
+
+  test("look-around and back-references work, and what cannot be a pattern says how to search for it", async () => {
+    put("a.txt", "xfoo\nfoo(\nabab\n");
+    expect(await text(grep, { pattern: "(?<=x)foo" })).toBe("a.txt:1: xfoo");
+    expect(await text(grep, { pattern: "foo(?!\\()" })).toBe("a.txt:1: xfoo");
+    expect(await text(grep, { pattern: "(ab)\\1" })).toBe("a.txt:3: abab");
+    expect(await b.call(grep, { pattern: "foo(" })).toMatchObject({ isError: true });
+    expect(await text(grep, { pattern: "foo(" })).toMatch(/unclosed group[\s\S]*Set literal/);
+    expect(await text(grep, { pattern: "foo(", literal: true })).toBe("a.txt:2: foo(");
+    expect(await text(grep, { pattern: "foo\\|abab" })).toMatch(/^No matches\n\[\\\| stands for the character/);
+  });
+
+  test("of a long line the part with the match is shown, and nothing is said of lines that were passed over", async () => {
+    put("a.txt", `${"🧪".repeat(3000)}needle${"é".repeat(3000)}\nneedle\n`);
+    const [line, ...rest] = (await text(grep, { pattern: "needle" })).split("\n");
+    expect(line).toMatch(/^a\.txt:1: …(?:🧪)+needleé+…$/);
+    expect(line?.length).toBeLessThan(520);
+    expect(rest).toEqual(["a.txt:2: needle", expect.stringMatching(/^\[Of long lines/)]);
+    expect(await text(grep, { pattern: "needle", skip: 1 })).toBe("a.txt:2: needle");
+    put("a.txt", `${"x".repeat(3000)}needle\n`);
+    expect(await text(grep, { pattern: "needle" })).toMatch(/^a\.txt:1: …x+needle\n/);
+  });
+
   test("abort ends the search", async () => {
     await expect(b.call(grep, { pattern: "x" }, AbortSignal.abort())).rejects.toThrow();
   });
@@ -95,7 +128,7 @@ describe("case 14: values that look like flags", () => {
     expect(await text(grep, { pattern: "x", path: "--pre=./p.sh" })).toContain("No such file or directory");
     expect(await text(grep, { pattern: "x", glob: "--pre=./p.sh" })).toBe("No matches");
     for (const pattern of ["-delete", "-exec", "-fprint=RAN"])
-      expect(await text(find, { pattern })).toBe(`Nothing matches ${pattern}`);
+      expect(await text(find, { pattern })).toContain(`Nothing matches ${pattern}`);
     expect(await text(find, { pattern: "*", path: "-L" })).toContain("No such file or directory");
     expect(await text(ls, { path: "-la" })).toContain("No such file or directory");
   });
@@ -151,4 +184,18 @@ test("virtual URLs are refused by all three", async () => {
     expect(textOf(await own.call(tool as never, args))).toContain("files and directories only");
   }
   await own.close();
+});
+
+test("a pattern or path in the wrong place says where it belongs", async () => {
+  put("src/a.ts");
+  expect(await text(find, { pattern: `${b.cwd}/src/*.ts` })).toBe("src/a.ts");
+  expect(await text(find, { pattern: "/src/*.ts" })).toBe("src/a.ts");
+  expect(await text(find, { pattern: "../src/*.ts", path: "src" })).toBe("src/a.ts");
+  expect(await text(find, { pattern: "../*.ts", path: "src" })).toContain(`give "${b.cwd}" as path and "*.ts" as pattern`);
+  expect(await text(find, { pattern: "/etc/host*" })).toContain('give "/etc" as path and "host*" as pattern');
+  expect(await text(find, { pattern: "none.ts" })).toContain("Ignored files, empty directories and symbolic links");
+  expect(await text(grep, { pattern: "x", path: "src/*.ts" })).toBe(
+    "No such file or directory: src/*.ts; give wildcards as glob",
+  );
+  expect(await text(ls, { path: "src/*.ts" })).toContain("find takes wildcards");
 });

@@ -29,6 +29,12 @@ test("a plan starts its first task, and the next one when that is done", async (
   expect(textOf(await call({ op: "rm" }))).toBe("The plan is empty");
 });
 
+test("a task under another name is not taken for all tasks", async () => {
+  await call({ op: "init", items: ["a", "b"] });
+  await expect(call({ op: "done", tasks: ["a"] })).rejects.toThrow(/Unrecognized key/);
+  expect(textOf(await call({ op: "view" }))).toBe("Tasks\n  [>] a\n  [ ] b");
+});
+
 test("an error changes nothing and names what is there", async () => {
   await call({ op: "init", items: ["a", "b"] });
   for (const [args, reason] of [

@@ -43,7 +43,10 @@ it("finds texts that look like flags and runs nothing (case 14)", patience, asyn
   for (const result of missing)
     expect(result, result.name).toMatchObject({ isError: true, text: expect.stringMatching(/not (exist|found)|no such/i) });
   for (const pattern of ["-delete", "-exec", "-fprint=RAN"]) {
-    expect(await call("find", { pattern })).toMatchObject({ isError: false, text: `Nothing matches ${pattern}` });
+    expect(await call("find", { pattern })).toMatchObject({
+      isError: false,
+      text: expect.stringContaining(`Nothing matches ${pattern}`),
+    });
   }
   expect(readdirSync(daemon.cwd).sort()).toEqual(["a.txt", "p.sh"]);
   expect(existsSync(join(daemon.cwd, "RAN"))).toBe(false);
