@@ -13,11 +13,19 @@ import {
   z,
 } from "mortise/extension";
 import { blankResult, filled, Renaming, readImage, toolNames } from "./_content.ts";
+import { bodyOf, Pieces, renamed } from "./_pieces.ts";
 
-type Param = Messages.MessageParam & { content: Messages.ContentBlockParam[] };
+/** What the service sees as one message. */
+interface Turn {
+  readonly role: "user" | "assistant";
+  readonly messages: ModelMessage[];
+  /** The blocks of each message as JSON, without the brackets around them. */
+  readonly pieces: string[];
+}
 
 export interface BuiltRequest {
-  params: Messages.MessageCreateParamsStreaming;
+  /** `MessageCreateParamsStreaming` as JSON. */
+  body: string;
   /** Names and call ids in the service's alphabet. */
   names: Renaming;
 }
@@ -39,11 +47,15 @@ const defaultBudgets = { minimal: 1024, low: 2048, medium: 8192, high: 16_384, x
 const MIN_BUDGET = 1024;
 const DEFAULT_MAX_TOKENS = 8192;
 
+const pieces = new Pieces();
+
 /** In slices of time: a context may hold ten thousands of messages. */
 export async function buildRequest(request: ProviderRequest, budgets: Budgets = {}): Promise<BuiltRequest> {
   const names = toolNames(request, 128);
   const ids = new Renaming(64);
-  const messages = await convert(request, names, ids);
+  const turns = await convert(request, names, ids);
+  const blocks = (turn: Turn | undefined) =>
+    (turn?.messages ?? []).flatMap((message) => blocksOf(message, request.model, names, ids));
   const system = request.systemPrompt
     .filter((text) => text.trim() !== "")
     .map((text): Messages.TextBlockParam => ({ type: "text", text }));
@@ -54,19 +66,27 @@ export async function buildRequest(request: ProviderRequest, budgets: Budgets = 
   })) satisfies Messages.Tool[];
   markLast(system);
   markLast(tools);
-  for (const turn of messages.filter((message) => message.role === "user").slice(-2)) markLast(turn.content);
-  const params: Messages.MessageCreateParamsStreaming = {
+  const isAsked = leadsWithThinking(blocks(turns.at(-1)), blocks(turns.at(-2)));
+  const before: Omit<Messages.MessageCreateParamsStreaming, "messages" | "stream"> = {
     model: request.model.requestModelId ?? request.model.id,
-    ...thinking(request, messages, budgets),
-    messages,
-    stream: true,
+    ...thinking(request, isAsked, budgets),
   };
-  if (system.length > 0) params.system = system;
+  const behind: Pick<Messages.MessageCreateParamsStreaming, "stream" | "system" | "tools" | "tool_choice"> = { stream: true };
+  if (system.length > 0) behind.system = system;
   if (tools.length > 0) {
-    params.tools = tools;
-    if (request.toolChoice === "none") params.tool_choice = { type: "none" };
+    behind.tools = tools;
+    if (request.toolChoice === "none") behind.tool_choice = { type: "none" };
   }
-  return { params, names };
+  const marked = new Set(turns.filter((turn) => turn.role === "user").slice(-2));
+  const messages = turns.map((turn) => {
+    if (!marked.has(turn)) return `{"role":"${turn.role}","content":[${turn.pieces.join(",")}]}`;
+    const content = blocks(turn);
+    markLast(content);
+    return JSON.stringify({ role: turn.role, content } satisfies Messages.MessageParam);
+  });
+  if (messages.length === 0)
+    messages.push(JSON.stringify({ role: "user", content: [{ type: "text", text: "(empty message)" }] }));
+  return { body: bodyOf(before, messages, behind), names };
 }
 
 function markLast(blocks: object[]): void {
@@ -81,7 +101,8 @@ interface ThinkingParams {
   output_config?: Messages.OutputConfig;
 }
 
-function thinking(request: ProviderRequest, messages: readonly Param[], budgets: Budgets): ThinkingParams {
+/** @param isAllowed whether a budget may be asked for now. */
+function thinking(request: ProviderRequest, isAllowed: boolean, budgets: Budgets): ThinkingParams {
   const { model, thinkingLevel: level } = request;
   const limit = model.maxTokens ?? DEFAULT_MAX_TOKENS;
   const base = Math.min(request.maxTokens ?? limit, limit);
@@ -97,7 +118,7 @@ function thinking(request: ProviderRequest, messages: readonly Param[], budgets:
       output_config: { effort },
     };
   }
-  if (!leadsWithThinking(messages)) return { max_tokens: base };
+  if (!isAllowed) return { max_tokens: base };
   const wanted = Math.max(budgets[level] ?? defaultBudgets[level], MIN_BUDGET);
   const max = Math.min(base + wanted, limit);
   const budget = max <= wanted ? max - MIN_BUDGET : wanted;
@@ -115,27 +136,31 @@ function thinkingOff(model: Model): Partial<ThinkingParams> {
  * With a budget the service insists that a turn still waiting for tool results begins with its thinking. When the turn was begun
  * without (another level or model), thinking pauses until the next turn.
  */
-function leadsWithThinking(messages: readonly Param[]): boolean {
-  const last = messages.at(-1);
-  if (!last?.content.some((block) => block.type === "tool_result")) return true;
-  const first = messages.at(-2)?.content[0]?.type;
+function leadsWithThinking(last: readonly Messages.ContentBlockParam[], asking: readonly Messages.ContentBlockParam[]): boolean {
+  if (!last.some((block) => block.type === "tool_result")) return true;
+  const first = asking[0]?.type;
   return first === "thinking" || first === "redacted_thinking";
 }
 
-async function convert(request: ProviderRequest, names: Renaming, ids: Renaming): Promise<Param[]> {
+async function convert(request: ProviderRequest, names: Renaming, ids: Renaming): Promise<Turn[]> {
   const slices = new Slices();
-  const turns: Param[] = [];
+  const turns: Turn[] = [];
   for (const message of request.messages) {
     if (slices.due) await slices.rest();
-    const content = blocksOf(message, request.model, names, ids);
-    if (content.length === 0) continue;
+    const { model } = request;
+    const make = () => JSON.stringify(blocksOf(message, model, names, ids)).slice(1, -1);
+    const piece = pieces.of(message, model, renamed(message, names, ids), make);
+    if (piece === "") continue;
     const role = message.role === "assistant" ? "assistant" : "user";
-    const last = turns.at(-1);
+    let turn = turns.at(-1);
     // Results of one turn belong into one message, in front of whatever the user says next.
-    if (last?.role === role && role === "user") last.content.push(...content);
-    else turns.push({ role, content });
+    if (turn?.role !== role || role === "assistant") {
+      turn = { role, messages: [], pieces: [] };
+      turns.push(turn);
+    }
+    turn.messages.push(message);
+    turn.pieces.push(piece);
   }
-  if (turns.length === 0) turns.push({ role: "user", content: [{ type: "text", text: "(empty message)" }] });
   return turns;
 }
 

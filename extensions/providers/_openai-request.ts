@@ -10,6 +10,7 @@ import {
 } from "mortise/extension";
 import type { ChatCompletionCreateParamsStreaming, ChatCompletionMessageParam } from "openai/resources/chat/completions";
 import { blankResult, filled, Renaming, readImage, toolNames } from "./_content.ts";
+import { bodyOf, Pieces, renamed } from "./_pieces.ts";
 
 /** `compat` of a model; unknown keys are left to other readers. */
 export const OpenAICompat = z.object({
@@ -28,7 +29,8 @@ export const OpenAICompat = z.object({
 export type OpenAICompat = z.infer<typeof OpenAICompat>;
 
 export interface BuiltRequest {
-  params: ChatCompletionCreateParamsStreaming;
+  /** `ChatCompletionCreateParamsStreaming` as JSON. */
+  body: string;
   names: Renaming;
 }
 
@@ -50,31 +52,32 @@ export function compatOf(model: Model, baseUrl: string): OpenAICompat {
   };
 }
 
+type Behind = Omit<ChatCompletionCreateParamsStreaming, "model" | "messages">;
+
+const pieces = new Pieces();
+
 /** In slices of time: a context may hold ten thousands of messages. */
 export async function buildRequest(request: ProviderRequest, baseUrl: string): Promise<BuiltRequest> {
   const { model } = request;
   const compat = compatOf(model, baseUrl);
   const names = toolNames(request, 64);
-  const params: ChatCompletionCreateParamsStreaming = {
-    model: model.requestModelId ?? model.id,
-    messages: await convert(request, compat, names),
-    stream: true,
-  };
-  if (compat.supportsUsageInStreaming !== false) params.stream_options = { include_usage: true };
+  const messages = await convert(request, compat, names);
+  const behind: Behind = { stream: true };
+  if (compat.supportsUsageInStreaming !== false) behind.stream_options = { include_usage: true };
   const limit = request.maxTokens ?? model.maxTokens;
-  if (limit !== undefined) params[compat.maxTokensField ?? "max_tokens"] = Math.min(limit, model.maxTokens ?? limit);
+  if (limit !== undefined) behind[compat.maxTokensField ?? "max_tokens"] = Math.min(limit, model.maxTokens ?? limit);
   const effort = effortOf(request, compat);
-  if (effort !== undefined) params.reasoning_effort = effort;
+  if (effort !== undefined) behind.reasoning_effort = effort;
   if (request.tools.length > 0) {
-    params.tools = request.tools.map((tool) => ({
+    behind.tools = request.tools.map((tool) => ({
       type: "function",
       function: { name: names.to(tool.name), description: tool.description, parameters: { ...tool.parameters, type: "object" } },
     }));
-    if (request.toolChoice === "none") params.tool_choice = "none";
+    if (request.toolChoice === "none") behind.tool_choice = "none";
   }
-  if (compat.supportsPromptCacheKey && request.sessionId) params.prompt_cache_key = request.sessionId.slice(0, 64);
-  if (compat.extraBody) Object.assign(params, compat.extraBody);
-  return { params, names };
+  if (compat.supportsPromptCacheKey && request.sessionId) behind.prompt_cache_key = request.sessionId.slice(0, 64);
+  const { messages: _ours, ...extra } = compat.extraBody ?? {};
+  return { body: bodyOf({ model: model.requestModelId ?? model.id }, messages, { ...behind, ...extra }), names };
 }
 
 function effortOf(
@@ -88,31 +91,41 @@ function effortOf(
   return model.thinking?.off === "disabled" ? "none" : undefined;
 }
 
-async function convert(request: ProviderRequest, compat: OpenAICompat, names: Renaming): Promise<ChatCompletionMessageParam[]> {
+/** The messages as JSON. */
+async function convert(request: ProviderRequest, compat: OpenAICompat, names: Renaming): Promise<string[]> {
   const { model } = request;
   const ids = new Renaming(40);
   const slices = new Slices();
-  const messages: ChatCompletionMessageParam[] = [];
+  const messages: string[] = [];
+  const add = (message: ChatCompletionMessageParam) => messages.push(JSON.stringify(message));
   const system = request.systemPrompt.filter((text) => text.trim() !== "").join("\n\n");
   // One message: the templates of many open models take no second one.
-  if (system !== "") messages.push({ role: compat.supportsDeveloperRole ? "developer" : "system", content: system });
+  if (system !== "") add({ role: compat.supportsDeveloperRole ? "developer" : "system", content: system });
   let pictures: Part[] = [];
   const flush = () => {
-    if (pictures.length > 0) messages.push({ role: "user", content: pictures });
+    if (pictures.length > 0) add({ role: "user", content: pictures });
     pictures = [];
   };
   for (const message of request.messages) {
     if (slices.due) await slices.rest();
-    if (message.role === "toolResult") {
+    const key = `${compat.replayReasoning === true} ${renamed(message, names, ids)}`;
+    if (message.role !== "toolResult") {
+      flush();
+      const param = () =>
+        message.role === "user" ? userParam(message, model) : assistantParam(message, model, compat, names, ids);
+      const piece = pieces.of(message, model, key, () => JSON.stringify(param()) ?? "");
+      if (piece !== "") messages.push(piece);
+      continue;
+    }
+    if (message.content.some((block) => block.type === "image")) {
       const { text, images } = resultParts(message, model);
-      messages.push({ role: "tool", tool_call_id: ids.to(message.toolCallId), content: text });
+      add({ role: "tool", tool_call_id: ids.to(message.toolCallId), content: text });
       // Results hold text only; their pictures follow once all results of the turn stand.
       if (images.length > 0) pictures.push({ type: "text", text: `Pictures from the result of ${message.toolName}:` }, ...images);
       continue;
     }
-    flush();
-    const converted = message.role === "user" ? userParam(message, model) : assistantParam(message, model, compat, names, ids);
-    if (converted) messages.push(converted);
+    const param = () => ({ role: "tool", tool_call_id: ids.to(message.toolCallId), content: resultParts(message, model).text });
+    messages.push(pieces.of(message, model, key, () => JSON.stringify(param())));
   }
   flush();
   return messages;

@@ -41,11 +41,13 @@ export default [provider, budgetsSetting];
 
 async function* answer(request: ProviderRequest, exchange: Exchange, budgets: Budgets): AsyncGenerator<ProviderEvent> {
   exchange.connection.throwIfAborted();
-  const { params, names } = await buildRequest(request, budgets);
+  const { body, names } = await buildRequest(request, budgets);
   const client = await open(exchange.baseUrl, request.apiKey, request.headers ?? {}, await exchange.fetch());
   // Not `messages.create`: it writes advice about older models to the console.
   const stream = await client.post<AsyncIterable<Messages.RawMessageStreamEvent>>("/v1/messages", {
-    body: params,
+    // Text that is JSON already goes out as it is, if it is said to be.
+    body,
+    headers: { "content-type": "application/json" },
     stream: true,
     signal: exchange.connection,
   });

@@ -1,5 +1,6 @@
 // Chat completions, by the official SDK: api.openai.com and every server that speaks the same language.
 import { defineProvider, type ProviderEvent, type ProviderRequest } from "mortise/extension";
+import type { ChatCompletionChunk } from "openai/resources/chat/completions";
 import { Exchange } from "./_exchange.ts";
 import { fault } from "./_faults.ts";
 import { buildRequest, isOfficial } from "./_openai-request.ts";
@@ -38,9 +39,15 @@ export default defineProvider({
 
 async function* answer(request: ProviderRequest, exchange: Exchange): AsyncGenerator<ProviderEvent> {
   exchange.connection.throwIfAborted();
-  const { params, names } = await buildRequest(request, exchange.baseUrl);
+  const { body, names } = await buildRequest(request, exchange.baseUrl);
   const client = await open(exchange.baseUrl, request.apiKey, request.headers ?? {}, await exchange.fetch());
-  const stream = await client.chat.completions.create(params, { signal: exchange.connection });
+  // As `chat.completions.create` does it, with text that is JSON already: it goes out as it is, if it is said to be.
+  const stream = await client.post<AsyncIterable<ChatCompletionChunk>>("/chat/completions", {
+    body,
+    headers: { "content-type": "application/json" },
+    stream: true,
+    signal: exchange.connection,
+  });
   const reader = new CompletionReader(names);
   yield* relay(stream, reader);
   if (!reader.finished) throw exchange.cut("before the answer was complete");
