@@ -178,7 +178,9 @@ export class ProgressTracker {
 }
 
 function addUsage(a: Usage, b: Usage): Usage {
+  const reasoningTokens = (a.reasoningTokens ?? 0) + (b.reasoningTokens ?? 0);
   return {
+    ...(reasoningTokens === 0 ? {} : { reasoningTokens }),
     input: a.input + b.input,
     output: a.output + b.output,
     cacheRead: a.cacheRead + b.cacheRead,
