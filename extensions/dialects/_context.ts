@@ -4,6 +4,7 @@ import { createModelQuery, createModelRegistry } from "./_models.ts";
 import type { Runtime } from "./_runtime.ts";
 import { isObject } from "./_schema.ts";
 import { createSessionManager } from "./_session-manager.ts";
+import { runSideTurn } from "./_side-turn.ts";
 import { createUi } from "./_ui.ts";
 import { runCommand } from "./_wire.ts";
 import { PromptMemory } from "./prompt-memory.ts";
@@ -59,21 +60,37 @@ export function createContext(runtime: Runtime, ctx: Context): Record<string, un
     compact: (options?: unknown) => compact(runtime, ctx, options),
     getSystemPrompt: () => systemPromptOf(runtime, ctx),
     isProjectTrusted: () => ctx.tryUse(Trust)?.isTrusted(ctx.conversation.cwd) ?? false,
-    ...(runtime.traits.injectsLibraries ? timers(runtime) : {}),
+    ...(runtime.traits.injectsLibraries
+      ? { ...timers(runtime), runEphemeralTurn: (request: unknown) => runSideTurn(ctx, request) }
+      : {}),
   };
   origins.set(foreign, ctx);
   return foreign;
 }
 
-/** A tool's context: besides the shared members, other tools. */
-export function createToolContext(runtime: Runtime, ctx: ToolContext): object {
-  const executeTool = (name: string, args?: unknown) => ctx.runTool(name, isObject(args) ? args : {});
+/** Tools that call tools that call tools end somewhere. */
+const MAX_DEPTH = 8;
+
+/** A tool's context: besides the shared members, other tools. Under its own name it reaches the one it took the place of. */
+export function createToolContext(runtime: Runtime, ctx: ToolContext, own: string): object {
+  const executeTool = async (name: string, args?: unknown) => {
+    const given = isObject(args) ? args : {};
+    if (name === own && ctx.next !== undefined) return ctx.next(given);
+    if (depthOf(ctx.toolCallId) >= MAX_DEPTH)
+      throw new Error(`Cannot call ${name}: tools call each other ${MAX_DEPTH} deep at most`);
+    return ctx.runTool(name, given);
+  };
   return extend(createContext(runtime, ctx), ctx, {
     toolCallId: ctx.toolCallId,
     executeTool,
     invokeTool: executeTool,
     tools: { execute: executeTool },
   });
+}
+
+/** A call on behalf of another one has that one's id and a number. */
+function depthOf(toolCallId: string): number {
+  return (/(?:\.\d+)*$/.exec(toolCallId)?.[0].split(".").length ?? 1) - 1;
 }
 
 /** Adds members without reading the getters of `base`. */

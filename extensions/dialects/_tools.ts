@@ -62,7 +62,7 @@ async function execute(
   const onUpdate = (partial: unknown): void => {
     if (!ctx.signal.aborted) ctx.update(toToolResult(partial));
   };
-  const toolCtx = createToolContext(runtime, ctx);
+  const toolCtx = createToolContext(runtime, ctx, tool.name);
   try {
     const answer = await runtime.run(ctx, () =>
       order === "signal-first"

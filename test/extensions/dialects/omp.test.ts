@@ -31,6 +31,59 @@ describe("oh-my-pi", () => {
     }
   });
 
+  it.each([
+    ["@oh-my-pi/pi-coding-agent", "invokeTool"],
+    ["@earendil-works/pi-coding-agent", "executeTool"],
+  ])("a tool of %s reaches the one it took the place of by %s, and tools that call each other end", async (spec, method) => {
+    const wraps = (name: string, called: string) => `
+      pi.registerTool({ name: "${name}", label: "x", description: "x", parameters: { type: "object", properties: {} },
+        async execute(id, params, signal, onUpdate, ctx) {
+          globalThis.calls++;
+          const inner = await ctx.${method}("${called}", {});
+          return { content: [{ type: "text", text: "<" + inner.content[0].text + ">" }] };
+        } });`;
+    const daemon = await start({
+      "unit.ts": `import type { ExtensionAPI } from "${spec}";
+        export default function (pi) { globalThis.calls = 0; ${wraps("ls", "ls")} ${wraps("ping", "pong")} ${wraps("pong", "ping")} ${wraps("alone", "alone")} }`,
+    });
+    try {
+      expect(errors(daemon)).toEqual([]);
+      expect(toolResults(await daemon.prompt("call ls {}"))[0]).toMatchObject({
+        isError: false,
+        text: expect.stringMatching(/^<[^<]*>$/),
+      });
+      for (const name of ["ping", "alone"]) {
+        const [result] = toolResults(await daemon.prompt(`call ${name} {}`));
+        expect(result?.text).toMatch(/^<{8}Cannot call \w+: tools call each other 8 deep at most>{8}$/);
+      }
+    } finally {
+      await daemon.stop();
+    }
+  });
+
+  it("runEphemeralTurn asks the model with the conversation before it and leaves nothing in it", async () => {
+    const daemon = await start({
+      "unit.ts": `import type { ExtensionAPI } from "@oh-my-pi/pi-coding-agent";
+        export default function (pi) {
+          pi.registerCommand("aside", { handler: async (args, ctx) => {
+            const pieces = [];
+            const { replyText, assistantMessage } = await ctx.runEphemeralTurn({ promptText: args, onTextDelta: (text) => pieces.push(text) });
+            ctx.ui.notify([replyText, assistantMessage.role, ...pieces].join());
+          } });
+        }`,
+    });
+    try {
+      await daemon.prompt("first");
+      await daemon.prompt("/aside what was that");
+      expect(notices(daemon)).toEqual(["what was that,assistant,what was that"]);
+      await daemon.prompt("/aside");
+      expect(errors(daemon).map((frame) => frame["error"])).toEqual(["runEphemeralTurn needs a promptText"]);
+      expect(JSON.stringify(await daemon.ask("get_messages"))).not.toContain("what was that");
+    } finally {
+      await daemon.stop();
+    }
+  });
+
   it("input answers {handled, text}, system prompts are blocks, commands may answer a prompt, branches are switches", async () => {
     const daemon = await start({
       "unit.ts": `
