@@ -65,30 +65,66 @@ function quoteEnd(command: string, open: number): number | undefined {
 const expands = (command: string, at: number) => command[at] === "$" && /[({[]/.test(command[at + 1] ?? "");
 
 /** Words in front of a command that are not the command. */
-const wrapper = /^(?:sudo|doas|env|command|builtin|exec|nohup|nice|ionice|setsid|time|timeout|xargs|stdbuf|unbuffer|watch)$/;
+const wrapper =
+  /^(?:sudo|doas|pkexec|runuser|env|command|builtin|exec|nohup|nice|ionice|chrt|taskset|setsid|time|timeout|xargs|parallel|stdbuf|unbuffer|watch|busybox|toybox|chroot|unshare|nsenter|systemd-run|flock|strace|ltrace|chronic)$/;
+/** Those of them that put further words behind the command. */
+const appends = /^(?:xargs|parallel)$/;
+/** Of `find`: a command follows. */
+const runs = /^-(?:exec|execdir|ok|okdir)$/;
 const keyword = /^(?:then|do|else|elif|if|while|until|time|!|coproc)$/;
 const assignment = /^[A-Za-z_]\w*\+?=/;
-const interpreter = /(?:^|[\s/;&|(])(?:sh|bash|dash|zsh|ksh|eval|ssh|su|xargs|find|watch|script|source)(?:\s|$)/;
+const interpreter =
+  /(?:^|[\s/;&|(])(?:sh|bash|dash|zsh|ksh|eval|ssh|su|runuser|xargs|find|watch|script|source|trap|alias|parallel)(?:\s|$)/;
+/** A redirection with what it names, wherever it stands in a command. */
+const redirection = /(?:\d{1,3}|&)?(?:<<<|<>|>>|>\||[<>]&?)[ \t]*[^\s;&|<>(){}]+/g;
+/** How many options are looked behind. */
+const MAX_OPTIONS = 20;
 
 /** Everything in the text that may be a command, with quotes, paths and words in front taken off; the text itself comes first. */
 export function possibleCommands(command: string): string[] {
   const joined = command.replaceAll("\\\n", "");
   const found = new Set<string>([joined.trim()]);
   const separators = interpreter.test(joined) ? /[;&|\n(){}`<>'"]/ : /[;&|\n(){}`<>]/;
-  for (const piece of [...joined.split(separators), ...(simpleCommands(command) ?? [])]) {
-    const words = piece.trim().split(/\s+/).slice(0, 200);
-    let wrapped = false;
-    for (let index = 0; index < words.length; index++) {
-      const word = bare(words[index] ?? "");
-      const name = word.split("/").at(-1) ?? word;
-      found.add([name, ...words.slice(index + 1).map(bare)].join(" ").trim());
-      if (wrapper.test(name)) wrapped = true;
-      // After a wrapper its options and their values cannot be told from the command.
-      else if (!wrapped && !keyword.test(name) && !assignment.test(word)) break;
-    }
+  const pieces = [...joined.split(separators), ...joined.replace(redirection, " ").split(separators)];
+  for (const piece of [...pieces, ...(simpleCommands(command) ?? [])]) {
+    for (const text of commandsIn(piece)) found.add(text);
   }
   found.delete("");
   return [...found];
+}
+
+/** The command of a piece of text, and those behind words such as `sudo`, each also without the options in front of what it is to do. */
+function commandsIn(piece: string): string[] {
+  const found: string[] = [];
+  const words = piece.trim().split(/\s+/).slice(0, 200).map(bare);
+  let place: "first" | "wrapped" | "appended" | "searching" = "first";
+  for (const [index, word] of words.entries()) {
+    if (place === "searching") {
+      if (runs.test(word)) place = "appended";
+      continue;
+    }
+    const name = word.split("/").at(-1) ?? word;
+    const rest = words.slice(index + 1);
+    const tails = [rest, ...withoutOptions(rest), ...(place === "appended" ? [[...rest, "{}"]] : [])];
+    found.push(...tails.map((tail) => [name, ...tail].join(" ").trim()));
+    if (name === "find") place = "searching";
+    else if (appends.test(name)) place = "appended";
+    // After a wrapper its options and their values cannot be told from the command.
+    else if (wrapper.test(name)) place = place === "first" ? "wrapped" : place;
+    else if (place === "first" && !keyword.test(name) && !assignment.test(word)) break;
+  }
+  return found;
+}
+
+/** `-C dir push` may be `push` or `dir push`: which options take a value is not known. */
+function withoutOptions(words: readonly string[]): string[][] {
+  const starts = new Set<number>([0]);
+  for (const start of starts) {
+    if (start >= MAX_OPTIONS || !words[start]?.startsWith("-")) continue;
+    starts.add(start + 1).add(start + 2);
+  }
+  starts.delete(0);
+  return [...starts].filter((start) => start < words.length).map((start) => words.slice(start));
 }
 
 const bare = (word: string) => word.replace(/["'\\]/g, "");

@@ -92,6 +92,17 @@ describe("An allow rule covers", () => {
   });
 });
 
+describe("A deny rule looks behind the options of a program", () => {
+  test.each(["git push", "git -C dir push origin", "git --no-pager push", "git -c a=b --git-dir x push", "sudo git -C x push"])(
+    "%j",
+    (command) => expect(deny("git push*", command)).toBe(true),
+  );
+  test.each(["git commit -m push", "git log -S push", "git -C dir status", "echo git push", "find . -name git -name push"])(
+    "but not further: %j",
+    (command) => expect(deny("git push*", command)).toBe(false),
+  );
+});
+
 describe("A deny rule finds", () => {
   test.each([
     "rm x",
@@ -117,6 +128,19 @@ describe("A deny rule finds", () => {
     "find . | xargs -0 rm x",
     "timeout 5 rm x",
     "true && nohup nice -n 5 rm x &",
+    "busybox rm x",
+    "find . -name x -exec rm {} \\;",
+    "find . -type f -execdir /bin/rm -f {} +",
+    "ls | xargs rm",
+    "ls | xargs -n1 -- rm -f",
+    "parallel rm ::: x",
+    ">f rm x",
+    "<f rm x",
+    "2>>log rm x",
+    "rm>f x",
+    "trap 'rm x' EXIT",
+    "alias q='rm x'",
+    "flock lock rm x",
   ])("%j", (command) => expect(deny("rm *", command)).toBe(true));
 
   test.each(["ls rm x", "git commit -m 'rm old files'", "echo farm x", "rmdir x"])("but not %j", (command) =>
