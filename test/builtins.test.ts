@@ -87,10 +87,10 @@ describe("Every built-in", () => {
         else expect(response["success"]).toBe(true);
         const left = answers(daemon);
         for (const key of own) expect(left).not.toContain(key);
-      });
-      copyToUserFolder(unit);
-      await start(others, async (daemon) => {
-        await daemon.daemon.loader.settled();
+
+        // The copy comes while the daemon runs.
+        copyToUserFolder(unit);
+        await daemon.reload();
         const failed = daemon.frames.filter((frame) => frame.type === "extension_error");
         expect(failed).toEqual([]);
         expect(answers(daemon)).toEqual(all);

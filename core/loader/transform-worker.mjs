@@ -7,6 +7,8 @@ import { createJiti } from "jiti";
 
 // Babel warns of what jiti's own plugins do (`export default import.meta.url`); nobody can act on it.
 console.warn = () => {};
+// Frames alone go to stdout, and the parent does not read this thread's.
+process.stdout.write = process.stderr.write.bind(process.stderr);
 
 const jiti = createJiti(import.meta.url, { fsCache: false, moduleCache: false });
 

@@ -4,8 +4,8 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { z } from "zod";
+import { TransformThread } from "./transform-thread.ts";
 
 const TransformResult = z.object({
   code: z.string(),
@@ -35,15 +35,6 @@ const FORMAT = 3;
 const KEPT_PER_FILE = 2;
 const KEPT_FILES = 1000;
 const KEPT_ON_DISK = 4000;
-/** A worker costs 40 MiB; the next save after a pause this long pays its start again. */
-const IDLE_MS = 5 * 60_000;
-/** How long a synchronous `require` waits for the worker. */
-const SYNC_LIMIT_MS = 10_000;
-
-interface Pending {
-  resolve(message: unknown): void;
-  reject(error: Error): void;
-}
 
 /** A module that cannot be parsed, or linked. `message` starts with file:line:column, and the stack names that place alone. */
 export class ParseError extends SyntaxError {
@@ -65,21 +56,19 @@ const STOPPED = "The loader was stopped";
 
 export class Transformer {
   readonly #cacheDir: string | undefined;
-  readonly #workerUrl: URL;
+  readonly #thread: TransformThread;
   readonly #memory = new Map<string, Map<string, TransformResult>>();
-  readonly #pending = new Map<number, Pending>();
+  /** Ends the wait of each question to the thread. */
+  readonly #waiting = new Set<(error: Error) => void>();
   readonly #running = new Map<string, Promise<TransformResult>>();
   readonly #writes = new Set<Promise<void>>();
-  #worker: Worker | undefined;
   #stopped = false;
-  #idle: NodeJS.Timeout | undefined;
-  #nextId = 1;
   #written = 0;
   #salt: string | undefined;
 
   constructor(options: { cacheDir?: string | undefined; workerUrl?: URL | undefined } = {}) {
     this.#cacheDir = options.cacheDir === undefined ? undefined : join(options.cacheDir, "modules");
-    this.#workerUrl = options.workerUrl ?? new URL("./transform-worker.mjs", import.meta.url);
+    this.#thread = TransformThread.of(options.workerUrl ?? new URL("./transform-worker.mjs", import.meta.url));
   }
 
   /** @throws {ParseError} */
@@ -100,20 +89,10 @@ export class Transformer {
     const key = this.#key(request);
     const cached = this.#remembered(request.filename, key);
     if (cached !== undefined) return cached;
-    const { port1, port2 } = new MessageChannel();
-    const wake = new Int32Array(new SharedArrayBuffer(4));
-    this.#ensureWorker().postMessage({ ...request, id: 0, wake, port: port2 }, [port2]);
-    try {
-      if (Atomics.wait(wake, 0, 0, SYNC_LIMIT_MS) === "timed-out") {
-        throw new Error(`Cannot transform ${request.filename}: no answer within ${SYNC_LIMIT_MS} ms`);
-      }
-      const result = readAnswer(request.filename, receiveMessageOnPort(port1)?.message);
-      this.#remember(request.filename, key, result);
-      return result;
-    } finally {
-      port1.close();
-      this.#restWhenIdle();
-    }
+    if (this.#stopped) throw new Error(STOPPED);
+    const result = readAnswer(request.filename, this.#thread.askSync({ ...request }));
+    this.#remember(request.filename, key, result);
+    return result;
   }
 
   /** Where `import specifier` leads from the module at `parent` (a file URL); undefined when nowhere. */
@@ -129,12 +108,8 @@ export class Transformer {
 
   /** Resolves when nothing of it runs any more and nothing is written to the cache. */
   async stop(): Promise<void> {
-    clearTimeout(this.#idle);
     this.#stopped = true;
-    const worker = this.#worker;
-    this.#worker = undefined;
-    this.#fail(new Error(STOPPED));
-    await worker?.terminate();
+    for (const reject of this.#waiting) reject(new Error(STOPPED));
     await Promise.all(this.#writes);
   }
 
@@ -151,59 +126,16 @@ export class Transformer {
     return result;
   }
 
+  /** Rejects at once when the loader stops: the thread is shared and goes on. */
   #ask(message: Record<string, unknown>): Promise<unknown> {
-    const worker = this.#ensureWorker();
-    const id = this.#nextId++;
     return new Promise<unknown>((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject });
-      // A referenced worker keeps the process alive exactly while somebody waits for it.
-      worker.ref();
-      worker.postMessage({ ...message, id });
+      if (this.#stopped) return reject(new Error(STOPPED));
+      this.#waiting.add(reject);
+      this.#thread
+        .ask(message)
+        .then(resolve, reject)
+        .finally(() => this.#waiting.delete(reject));
     });
-  }
-
-  /** @throws {Error} after `stop`. */
-  #ensureWorker(): Worker {
-    if (this.#stopped) throw new Error(STOPPED);
-    clearTimeout(this.#idle);
-    if (this.#worker !== undefined) return this.#worker;
-    // Options of the parent (tsx, vitest, --inspect) mean nothing to plain JavaScript and cost its start.
-    const worker = new Worker(this.#workerUrl, { execArgv: [], stdout: true, stderr: true });
-    worker.unref();
-    worker.stdout.on("data", (chunk: Buffer) => process.stderr.write(chunk));
-    worker.stderr.on("data", (chunk: Buffer) => process.stderr.write(chunk));
-    worker.on("message", (message: { id: number }) => {
-      const pending = this.#pending.get(message.id);
-      this.#pending.delete(message.id);
-      if (this.#pending.size === 0) this.#restWhenIdle();
-      pending?.resolve(message);
-    });
-    const lost = (error: unknown) => {
-      if (this.#worker !== worker) return;
-      this.#worker = undefined;
-      this.#fail(new Error("The transform worker ended", { cause: error }));
-    };
-    worker.on("error", lost);
-    worker.on("exit", lost);
-    this.#worker = worker;
-    return worker;
-  }
-
-  #restWhenIdle(): void {
-    this.#worker?.unref();
-    clearTimeout(this.#idle);
-    this.#idle = setTimeout(() => {
-      const worker = this.#worker;
-      this.#worker = undefined;
-      void worker?.terminate();
-    }, IDLE_MS);
-    this.#idle.unref();
-  }
-
-  #fail(error: Error): void {
-    const pending = [...this.#pending.values()];
-    this.#pending.clear();
-    for (const { reject } of pending) reject(error);
   }
 
   #key(request: TransformRequest): string {
