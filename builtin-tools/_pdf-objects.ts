@@ -1,11 +1,7 @@
 // The objects of a PDF file (ISO 32000-1 §7.2–7.5). The table of places is not used: objects are found by looking through the file, so
 // that damaged files can be read as well. Strings are bytes, one character each.
-import { promisify } from "node:util";
-import { constants, inflate } from "node:zlib";
+import { unpack } from "./_pdf-filters.ts";
 
-const inflateBytes = promisify(inflate);
-/** One stream unpacked; a small file may claim to hold far more. */
-const MAX_STREAM = 64 * 1024 * 1024;
 const MAX_DEPTH = 64;
 /** How long the event loop is held in one go. */
 const TURN_MS = 8;
@@ -196,8 +192,11 @@ export class PdfFile {
     if (!(stream instanceof Stream)) return undefined;
     let { bytes } = stream;
     const filter = this.get(stream.dict.get("Filter"));
-    for (const each of Array.isArray(filter) ? filter : filter === undefined || filter === null ? [] : [filter]) {
-      const unpacked = await unpack(bytes, this.name(each) ?? "");
+    const parameters = this.get(stream.dict.get("DecodeParms"));
+    const filters = Array.isArray(filter) ? filter : filter === undefined || filter === null ? [] : [filter];
+    for (const [index, each] of filters.entries()) {
+      const own = this.dict(Array.isArray(parameters) ? parameters[index] : parameters);
+      const unpacked = await unpack(bytes, this.name(each) ?? "", { earlyChange: this.number(own?.get("EarlyChange")) !== 0 });
       if (unpacked === undefined) return undefined;
       bytes = unpacked;
     }
@@ -275,28 +274,4 @@ export class Turns {
     this.#signal.throwIfAborted();
     this.#began = performance.now();
   }
-}
-
-async function unpack(bytes: Buffer, filter: string): Promise<Buffer | undefined> {
-  if (filter === "FlateDecode" || filter === "Fl") {
-    // What is cut off or damaged at its end gives what can be had.
-    const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: MAX_STREAM };
-    return inflateBytes(bytes, options).catch(() => undefined);
-  }
-  if (filter === "ASCIIHexDecode" || filter === "AHx")
-    return Buffer.from(bytes.toString("latin1").replace(/>[\s\S]*|[^0-9a-fA-F]/g, ""), "hex");
-  return filter === "ASCII85Decode" || filter === "A85" ? ascii85(bytes.toString("latin1")) : undefined;
-}
-
-function ascii85(text: string): Buffer {
-  const digits = text.replace(/~>[\s\S]*|[^!-uz]/g, "").replaceAll("z", "!!!!!");
-  const out = Buffer.alloc(Math.ceil(digits.length / 5) * 4);
-  let length = 0;
-  for (let at = 0; at < digits.length; at += 5) {
-    const group = digits.slice(at, at + 5);
-    const value = [...group.padEnd(5, "u")].reduce((sum, digit) => sum * 85 + digit.charCodeAt(0) - 33, 0);
-    out.writeUInt32BE(value % 0x1_0000_0000, length);
-    length += group.length - 1;
-  }
-  return out.subarray(0, length);
 }

@@ -32,7 +32,7 @@ export async function pdfText(bytes: Buffer, shown: string, signal: AbortSignal)
 async function readPages(bytes: Buffer, shown: string, signal: AbortSignal): Promise<{ text: string; notes: string[] }> {
   const file = await PdfFile.open(bytes, signal);
   const kind = `a PDF document of ${formatBytes(bytes.length)}`;
-  if (file.isEncrypted) throw new ToolError(`Cannot read ${shown}: it is ${kind} and encrypted`);
+  if (file.isEncrypted) throw new ToolError(`Cannot read ${shown}: it is ${kind} and encrypted; pdftotext in bash may read it`);
   const pages = pagesOf(file);
   if (pages.length === 0) throw new ToolError(`Cannot read ${shown}: it is ${kind}, but damaged or without pages`);
   const reader = new PageReader(file, new Turns(signal));

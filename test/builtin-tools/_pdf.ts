@@ -33,3 +33,39 @@ export const onePage = (
     font,
     { dict: "", data: content },
   ]);
+
+/** The packing of LZWDecode, with codes that get longer one code early, or not. */
+export function lzwPacked(data: Buffer, early: 0 | 1 = 1): Buffer {
+  const bits: number[] = [];
+  let table = new Map<string, number>();
+  let width = 9;
+  const put = (code: number) => {
+    for (let bit = width - 1; bit >= 0; bit--) bits.push((code >> bit) & 1);
+  };
+  const clear = () => {
+    put(256);
+    table = new Map(Array.from({ length: 256 }, (_, byte) => [String.fromCharCode(byte), byte]));
+    width = 9;
+  };
+  clear();
+  let known = "";
+  for (const character of data.toString("latin1")) {
+    if (table.has(known + character)) {
+      known += character;
+      continue;
+    }
+    put(table.get(known) ?? 0);
+    table.set(known + character, table.size + 2);
+    known = character;
+    // The reader is one entry behind.
+    if (table.size + 2 - 1 + early >= 1 << width) width++;
+    if (table.size + 2 >= 4095) clear();
+  }
+  if (known !== "") put(table.get(known) ?? 0);
+  if (table.size + 2 + early >= 1 << width) width = Math.min(12, width + 1);
+  put(257);
+  while (bits.length % 8 !== 0) bits.push(0);
+  return Buffer.from(
+    Array.from({ length: bits.length / 8 }, (_, index) => Number.parseInt(bits.slice(8 * index, 8 * index + 8).join(""), 2)),
+  );
+}
