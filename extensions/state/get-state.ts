@@ -20,44 +20,91 @@ export default defineCommand({
   },
 });
 
+/** How long a field may take; the command holds the lane meanwhile. */
+const FIELD_LIMIT_MS = 2_000;
+
 /** JSON of objects that were serialised before; fields promise not to change them. */
 const known = new WeakMap<object, string>();
 /** What promises came to that a field gave before: the same promise is not waited for again. */
 const settled = new WeakMap<Promise<unknown>, { value: unknown }>();
 
+const fieldsOf = (ctx: Context) => ctx.registry.list("state field");
+type Field = ReturnType<typeof fieldsOf>[number];
+
 /** Synchronous once every field's value is known: a host that polls costs no turn of the event loop. */
 function stateJson(ctx: Context): string | Promise<string> {
   const parts: string[] = [];
-  const waiting: Promise<unknown>[] = [];
-  for (const { definition, name } of ctx.registry.list("state field")) {
-    const read: unknown = definition.read(ctx);
+  const waiting: Promise<Field | undefined>[] = [];
+  for (const field of fieldsOf(ctx)) {
+    const read = readField(ctx, field);
     const done = read instanceof Promise ? settled.get(read) : { value: read };
-    if (done === undefined) waiting.push(remember(read as Promise<unknown>));
-    else if (done.value !== undefined) parts.push(`${JSON.stringify(name)}:${jsonOf(done.value)}`);
+    if (done === undefined)
+      waiting.push(remember(ctx, field, read as Promise<unknown>).then(({ ok }) => (ok ? undefined : field)));
+    else addPart(parts, ctx, field, done.value);
   }
-  if (waiting.length > 0) return Promise.all(waiting).then(() => stateJsonNow(ctx));
+  if (waiting.length > 0) return Promise.all(waiting).then((broken) => stateJsonNow(ctx, new Set(broken)));
   return `{${parts.join(",")}}`;
 }
 
-async function stateJsonNow(ctx: Context): Promise<string> {
+/** All of them as they are now, but for those that failed just before. */
+async function stateJsonNow(ctx: Context, broken: ReadonlySet<Field | undefined>): Promise<string> {
   const parts: string[] = [];
-  for (const { definition, name } of ctx.registry.list("state field")) {
-    const value: unknown = await definition.read(ctx);
-    if (value !== undefined) parts.push(`${JSON.stringify(name)}:${jsonOf(value)}`);
-  }
+  const fields = fieldsOf(ctx).filter((field) => !broken.has(field));
+  const read = fields.map(async (field) => {
+    const value = readField(ctx, field);
+    return { field, value: value instanceof Promise ? (await remember(ctx, field, value)).value : value };
+  });
+  for (const { field, value } of await Promise.all(read)) addPart(parts, ctx, field, value);
   return `{${parts.join(",")}}`;
 }
 
-async function remember(promise: Promise<unknown>): Promise<void> {
-  settled.set(promise, { value: await promise });
+/** A field that fails is left out and told of: the host needs the others. */
+function failed(ctx: Context, { name, scope }: Field, error: unknown): undefined {
+  ctx.reportError(scope.owner.id, `state field ${name}`, error);
 }
 
-function jsonOf(value: unknown): string {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  let json = known.get(value);
-  if (json === undefined) {
-    json = JSON.stringify(value);
-    known.set(value, json);
+function readField(ctx: Context, field: Field): unknown {
+  try {
+    return field.definition.read(ctx);
+  } catch (error) {
+    return failed(ctx, field, error);
   }
+}
+
+async function remember(ctx: Context, field: Field, promise: Promise<unknown>): Promise<{ ok: boolean; value?: unknown }> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`It took longer than ${FIELD_LIMIT_MS} ms`)), FIELD_LIMIT_MS);
+  });
+  try {
+    const value = await Promise.race([promise, limit]);
+    settled.set(promise, { value });
+    return { ok: true, value };
+  } catch (error) {
+    settled.set(promise, { value: undefined });
+    failed(ctx, field, error);
+    return { ok: false };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function addPart(parts: string[], ctx: Context, field: Field, value: unknown): void {
+  if (value === undefined) return;
+  try {
+    parts.push(`${JSON.stringify(field.name)}:${jsonOf(value)}`);
+  } catch (error) {
+    failed(ctx, field, error);
+  }
+}
+
+/** @throws {Error} for what JSON cannot hold. */
+function jsonOf(value: unknown): string {
+  const isObject = typeof value === "object" && value !== null;
+  const before = isObject ? known.get(value) : undefined;
+  if (before !== undefined) return before;
+  const json: string | undefined = JSON.stringify(value);
+  if (json === undefined) throw new Error(`Its value is a ${typeof value}, which JSON cannot hold`);
+  if (isObject) known.set(value, json);
   return json;
 }
