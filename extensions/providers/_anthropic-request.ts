@@ -25,7 +25,7 @@ interface Turn {
 
 export interface BuiltRequest {
   /** `MessageCreateParamsStreaming` as JSON. */
-  body: string;
+  body: Uint8Array;
   /** Names and call ids in the service's alphabet. */
   names: Renaming;
 }
@@ -79,14 +79,15 @@ export async function buildRequest(request: ProviderRequest, budgets: Budgets = 
   }
   const marked = new Set(turns.filter((turn) => turn.role === "user").slice(-2));
   const messages = turns.map((turn) => {
-    if (!marked.has(turn)) return `{"role":"${turn.role}","content":[${turn.pieces.join(",")}]}`;
+    if (!marked.has(turn))
+      return `{"role":"${turn.role}","content":[${turn.pieces.length === 1 ? turn.pieces[0] : turn.pieces.join(",")}]}`;
     const content = blocks(turn);
     markLast(content);
     return JSON.stringify({ role: turn.role, content } satisfies Messages.MessageParam);
   });
   if (messages.length === 0)
     messages.push(JSON.stringify({ role: "user", content: [{ type: "text", text: "(empty message)" }] }));
-  return { body: bodyOf(before, messages, behind), names };
+  return { body: await bodyOf(before, messages, behind), names };
 }
 
 function markLast(blocks: object[]): void {

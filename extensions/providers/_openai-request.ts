@@ -30,7 +30,7 @@ export type OpenAICompat = z.infer<typeof OpenAICompat>;
 
 export interface BuiltRequest {
   /** `ChatCompletionCreateParamsStreaming` as JSON. */
-  body: string;
+  body: Uint8Array;
   names: Renaming;
 }
 
@@ -77,7 +77,7 @@ export async function buildRequest(request: ProviderRequest, baseUrl: string): P
   }
   if (compat.supportsPromptCacheKey && request.sessionId) behind.prompt_cache_key = request.sessionId.slice(0, 64);
   const { messages: _ours, ...extra } = compat.extraBody ?? {};
-  return { body: bodyOf({ model: model.requestModelId ?? model.id }, messages, { ...behind, ...extra }), names };
+  return { body: await bodyOf({ model: model.requestModelId ?? model.id }, messages, { ...behind, ...extra }), names };
 }
 
 function effortOf(

@@ -1,5 +1,5 @@
 // Parts of a request body as JSON, made once per message: a turn costs what is new and not what is there.
-import type { Model, ModelMessage } from "mortise/extension";
+import { type Model, type ModelMessage, Slices } from "mortise/extension";
 import type { Renaming } from "./_content.ts";
 
 /** Larger ones hold pictures: a second copy would cost more memory than it saves time. */
@@ -36,7 +36,20 @@ export function renamed(message: ModelMessage, names: Renaming, ids: Renaming): 
   return key;
 }
 
-/** A request body with its messages, each as JSON already, between what stands before and behind them. */
-export function bodyOf(before: object, messages: readonly string[], behind: object): string {
-  return `${JSON.stringify(before).slice(0, -1)},"messages":[${messages.join(",")}],${JSON.stringify(behind).slice(1)}`;
+const MESSAGES_AT_ONCE = 200;
+
+/**
+ * A request body with its messages, each as JSON already, between what stands before and behind them. Bytes, because a text of
+ * megabytes would be turned into some in one go.
+ */
+export async function bodyOf(before: object, messages: readonly string[], behind: object): Promise<Uint8Array> {
+  const slices = new Slices();
+  const parts = [Buffer.from(`${JSON.stringify(before).slice(0, -1)},"messages":[`)];
+  for (let from = 0; from < messages.length; from += MESSAGES_AT_ONCE) {
+    const text = messages.slice(from, from + MESSAGES_AT_ONCE).join(",");
+    parts.push(Buffer.from(from === 0 ? text : `,${text}`));
+    if (slices.due) await slices.rest();
+  }
+  parts.push(Buffer.from(`],${JSON.stringify(behind).slice(1)}`));
+  return Buffer.concat(parts);
 }

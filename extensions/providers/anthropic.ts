@@ -45,7 +45,7 @@ async function* answer(request: ProviderRequest, exchange: Exchange, budgets: Bu
   const client = await open(exchange.baseUrl, request.apiKey, request.headers ?? {}, await exchange.fetch());
   // Not `messages.create`: it writes advice about older models to the console.
   const stream = await client.post<AsyncIterable<Messages.RawMessageStreamEvent>>("/v1/messages", {
-    // Text that is JSON already goes out as it is, if it is said to be.
+    // Bytes go out as they are; the SDK does not know what they are.
     body,
     headers: { "content-type": "application/json" },
     stream: true,

@@ -41,7 +41,7 @@ async function* answer(request: ProviderRequest, exchange: Exchange): AsyncGener
   exchange.connection.throwIfAborted();
   const { body, names } = await buildRequest(request, exchange.baseUrl);
   const client = await open(exchange.baseUrl, request.apiKey, request.headers ?? {}, await exchange.fetch());
-  // As `chat.completions.create` does it, with text that is JSON already: it goes out as it is, if it is said to be.
+  // As `chat.completions.create` does it, with bytes: they go out as they are, and the SDK does not know what they are.
   const stream = await client.post<AsyncIterable<ChatCompletionChunk>>("/chat/completions", {
     body,
     headers: { "content-type": "application/json" },

@@ -225,12 +225,14 @@ async function expectAccepted(log: SessionLog): Promise<void> {
   for (const messages of requests) {
     for (const thinkingLevel of ["off", "low"] as const) {
       const claude = await buildAnthropic(requestOf(claudeModel, { messages, tools, thinkingLevel }));
-      expect(anthropicRefusal(JSON.parse(claude.body))).toBeUndefined();
+      expect(anthropicRefusal(jsonOf(claude.body))).toBeUndefined();
     }
     const gpt = await buildOpenAI(requestOf(gptModel, { messages, tools }), "https://x.invalid/v1");
-    expect(openaiRefusal(JSON.parse(gpt.body))).toBeUndefined();
+    expect(openaiRefusal(jsonOf(gpt.body))).toBeUndefined();
   }
 }
+
+const jsonOf = (body: Uint8Array): unknown => JSON.parse(Buffer.from(body).toString());
 
 describe("Cuts", { timeout: soak ? 600_000 : 30_000 }, () => {
   it("are accepted by strict services wherever they are made", () => {
