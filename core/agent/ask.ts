@@ -5,6 +5,7 @@ import { runCall } from "../kernel/attribution.ts";
 import type { Context } from "../kernel/context.ts";
 import { CommandError, errorMessage, ProviderError } from "../kernel/errors.ts";
 import { Models } from "../services/models.ts";
+import { betweenUsers } from "../session/repair.ts";
 import { emptyAnswer } from "./answer.ts";
 import { AnswerWatches, type Interruption } from "./answer-watch.ts";
 import { messageStart, messageUpdate } from "./events.ts";
@@ -135,7 +136,7 @@ async function buildRequest(run: Run, signal: AbortSignal): Promise<ProviderRequ
   const request: ProviderRequest = {
     model,
     systemPrompt,
-    messages: conversation.providerView.repair(messages),
+    messages: betweenUsers(conversation.providerView.repair(messages)),
     tools: model.supportsTools === false ? [] : conversation.toolSchemas(),
     thinkingLevel: models?.clamp(model, thinkingLevel) ?? thinkingLevel,
     signal,

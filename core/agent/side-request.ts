@@ -5,7 +5,7 @@ import type { Model, ThinkingLevel } from "../../protocol/model.ts";
 import type { Context } from "../kernel/context.ts";
 import { ProviderError } from "../kernel/errors.ts";
 import { Models } from "../services/models.ts";
-import { cleanText, ProviderView } from "../session/repair.ts";
+import { betweenUsers, cleanText, ProviderView } from "../session/repair.ts";
 import type { ToolSchema } from "./provider.ts";
 import { streamAnswer } from "./stream.ts";
 import { untilAborted } from "./until-aborted.ts";
@@ -47,7 +47,7 @@ export async function sideRequest(ctx: Context, request: SideRequest): Promise<S
   const sent = {
     model,
     systemPrompt: request.systemPrompt.map(cleanText),
-    messages: view.repair(request.messages),
+    messages: betweenUsers(view.repair(request.messages)),
     tools: model.supportsTools === false ? [] : (request.tools ?? []),
     thinkingLevel: models?.clamp(model, wanted) ?? wanted,
     signal,

@@ -43,6 +43,16 @@ export function repairForProvider(messages: readonly AgentMessage[]): ModelMessa
   return new ProviderView().repair(messages);
 }
 
+/** Stands where a message had nothing in it. One object, so that it is converted once. */
+const NOTHING_SAID: UserMessage = { role: "user", content: "(empty message)", timestamp: 0 };
+
+/** Services want a conversation to begin and to end with what is no answer; blank messages are not sent. */
+export function betweenUsers(messages: readonly ModelMessage[]): ModelMessage[] {
+  const before = messages[0]?.role === "user" ? [] : [NOTHING_SAID];
+  const behind = messages.at(-1)?.role === "assistant" ? [NOTHING_SAID] : [];
+  return [...before, ...messages, ...behind];
+}
+
 /**
  * The repaired form of a context that grows: what stands before the last answer is kept, so that a further turn costs what is new
  * and not what is there. Any array may come; what does not continue the last one is done from the start.

@@ -63,6 +63,22 @@ describe.each(services)("$name", (service) => {
     expect(fake.requests).toHaveLength(3);
   });
 
+  it("takes blank prompts, at the beginning and behind an answer", async () => {
+    await start();
+    fake.otherwise({ text: "Yes?" });
+    for (const text of ["", " \n", "hello"]) {
+      await daemon.prompt(text);
+      expect(await lastText()).toBe("Yes?");
+    }
+    expect(refusals()).toEqual([]);
+    const body = fake.requests[1]?.body as { messages: { role: string }[] } | undefined;
+    expect((body?.messages ?? []).map(({ role }) => role).filter((role) => role === "user" || role === "assistant")).toEqual([
+      "user",
+      "assistant",
+      "user",
+    ]);
+  });
+
   it("goes on after an abort in the middle of a tool call's arguments", async () => {
     await start();
     fake.script(
