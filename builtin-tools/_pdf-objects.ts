@@ -1,5 +1,6 @@
 // The objects of a PDF file (ISO 32000-1 §7.2–7.5). The table of places is not used: objects are found by looking through the file, so
 // that damaged files can be read as well. Strings are bytes, one character each.
+import { type Decrypt, decryption } from "./_pdf-crypt.ts";
 import { unpack } from "./_pdf-filters.ts";
 
 const MAX_DEPTH = 64;
@@ -30,9 +31,12 @@ export type Dict = Map<string, Value>;
 export class Stream {
   readonly dict: Dict;
   readonly bytes: Buffer;
-  constructor(dict: Dict, bytes: Buffer) {
+  /** Number and generation, which its encryption depends on. */
+  readonly id: readonly [number, number];
+  constructor(dict: Dict, bytes: Buffer, id: readonly [number, number]) {
     this.dict = dict;
     this.bytes = bytes;
+    this.id = id;
   }
 }
 export type Value = null | boolean | number | string | Name | Reference | Word | Value[] | Dict | Stream;
@@ -141,7 +145,8 @@ export class PdfFile {
   readonly #bytes: Buffer;
   readonly #objects = new Map<number, Value>();
   #root: Value | undefined;
-  isEncrypted = false;
+  #encryption: { dict: Value; id: Value | undefined } | undefined;
+  #decrypt: Decrypt | undefined;
 
   private constructor(bytes: Buffer) {
     this.#bytes = bytes;
@@ -150,8 +155,14 @@ export class PdfFile {
   static async open(bytes: Buffer, signal: AbortSignal): Promise<PdfFile> {
     const file = new PdfFile(bytes);
     await file.#scan(signal);
-    if (!file.isEncrypted) await file.#unpack(signal);
+    file.#decrypt = file.#decryption();
+    if (!file.isLocked) await file.#unpack(signal);
     return file;
+  }
+
+  /** Encrypted, and nothing to open it with. */
+  get isLocked(): boolean {
+    return this.#encryption !== undefined && this.#decrypt === undefined;
   }
 
   /** The catalogue, from which the pages hang. */
@@ -181,6 +192,10 @@ export class PdfFile {
     const found = this.get(value);
     return typeof found === "number" ? found : undefined;
   }
+  text(value: Value | undefined): string {
+    const found = this.get(value);
+    return typeof found === "string" ? found : "";
+  }
   name(value: Value | undefined): string | undefined {
     const found = this.get(value);
     return found instanceof Name ? found.name : undefined;
@@ -191,6 +206,12 @@ export class PdfFile {
     const stream = this.get(value);
     if (!(stream instanceof Stream)) return undefined;
     let { bytes } = stream;
+    // The table of places is never encrypted.
+    if (this.#decrypt !== undefined && this.name(stream.dict.get("Type")) !== "XRef") {
+      const plain = this.#decrypt(bytes, ...stream.id);
+      if (plain === undefined) return undefined;
+      bytes = plain;
+    }
     const filter = this.get(stream.dict.get("Filter"));
     const parameters = this.get(stream.dict.get("DecodeParms"));
     const filters = Array.isArray(filter) ? filter : filter === undefined || filter === null ? [] : [filter];
@@ -203,28 +224,48 @@ export class PdfFile {
     return bytes.toString("latin1");
   }
 
+  #decryption(): Decrypt | undefined {
+    const dict = this.dict(this.#encryption?.dict);
+    if (dict === undefined || this.name(dict.get("Filter")) !== "Standard") return undefined;
+    const number = (key: string) => this.number(dict.get(key)) ?? 0;
+    const filter = this.name(dict.get("StmF")) ?? "Identity";
+    return decryption({
+      version: number("V"),
+      revision: number("R"),
+      bits: number("Length") || 40,
+      owner: this.text(dict.get("O")),
+      user: this.text(dict.get("U")),
+      userKey: this.text(dict.get("UE")),
+      permissions: number("P"),
+      withMetadata: this.get(dict.get("EncryptMetadata")) !== false,
+      id: this.text(this.array(this.#encryption?.id)[0]),
+      method: filter === "Identity" ? "None" : this.name(this.dict(this.dict(dict.get("CF"))?.get(filter))?.get("CFM")),
+    });
+  }
+
   async #scan(signal: AbortSignal): Promise<void> {
     const source = this.#bytes.toString("latin1");
-    const start = /(?<!\d)(\d{1,10})\s+\d{1,5}\s+obj\b|\btrailer\b/g;
+    const start = /(?<!\d)(\d{1,10})\s+(\d{1,5})\s+obj\b|\btrailer\b/g;
     const turns = new Turns(signal);
     for (let match = start.exec(source); match !== null; match = start.exec(source)) {
       const lexer = new Lexer(source, start.lastIndex);
       const value = lexer.next();
       const dict = value instanceof Map ? value : undefined;
       if (value !== undefined && match[1] !== undefined) {
-        const stream = dict && this.#streamAfter(lexer, dict);
+        const stream = dict && this.#streamAfter(lexer, dict, [Number(match[1]), Number(match[2])]);
         this.#objects.set(Number(match[1]), stream ?? value);
       }
       if (dict !== undefined && (match[1] === undefined || this.name(dict.get("Type")) === "XRef")) {
         this.#root = dict.get("Root") ?? this.#root;
-        this.isEncrypted ||= dict.has("Encrypt");
+        const encrypt = dict.get("Encrypt");
+        if (encrypt !== undefined) this.#encryption = { dict: encrypt, id: dict.get("ID") };
       }
       start.lastIndex = Math.max(start.lastIndex, lexer.at);
       await turns.next();
     }
   }
 
-  #streamAfter(lexer: Lexer, dict: Dict): Stream | undefined {
+  #streamAfter(lexer: Lexer, dict: Dict, id: readonly [number, number]): Stream | undefined {
     lexer.skipBlanks();
     const head = /stream\r?\n?/y;
     head.lastIndex = lexer.at;
@@ -238,7 +279,7 @@ export class PdfFile {
       end = mark < 0 ? lexer.source.length : mark;
     }
     lexer.at = end;
-    return new Stream(dict, this.#bytes.subarray(from, end));
+    return new Stream(dict, this.#bytes.subarray(from, end), id);
   }
 
   /** Objects that are packed together in streams. */

@@ -17,7 +17,7 @@ const IDENTITY: Matrix = [1, 0, 0, 1, 0, 0];
 /**
  * Every page under a line that names it.
  *
- * @throws {ToolError} for files that are damaged, encrypted or hold no text
+ * @throws {ToolError} for files that are damaged, take a password or hold no text
  */
 export async function pdfText(bytes: Buffer, shown: string, signal: AbortSignal): Promise<{ text: string; notes: string[] }> {
   const limit = AbortSignal.timeout(TIMEOUT_MS);
@@ -32,7 +32,7 @@ export async function pdfText(bytes: Buffer, shown: string, signal: AbortSignal)
 async function readPages(bytes: Buffer, shown: string, signal: AbortSignal): Promise<{ text: string; notes: string[] }> {
   const file = await PdfFile.open(bytes, signal);
   const kind = `a PDF document of ${formatBytes(bytes.length)}`;
-  if (file.isEncrypted) throw new ToolError(`Cannot read ${shown}: it is ${kind} and encrypted; pdftotext in bash may read it`);
+  if (file.isLocked) throw new ToolError(`Cannot read ${shown}: it is ${kind}, encrypted with a password or key`);
   const pages = pagesOf(file);
   if (pages.length === 0) throw new ToolError(`Cannot read ${shown}: it is ${kind}, but damaged or without pages`);
   const reader = new PageReader(file, new Turns(signal));

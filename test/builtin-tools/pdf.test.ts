@@ -9,6 +9,7 @@ import { expect, it } from "vitest";
 import { pdfText } from "../../builtin-tools/_pdf.ts";
 import { unpack } from "../../builtin-tools/_pdf-filters.ts";
 import { patience, useRigs } from "./_built.ts";
+import { LOCKED, OPEN } from "./_encrypted.ts";
 import { lzwPacked, onePage, pdf } from "./_pdf.ts";
 
 const { open } = useRigs();
@@ -93,7 +94,7 @@ it.each([
   [
     "encrypted",
     pdf(["<< /Type /Catalog /Pages 2 0 R >>"], "<< /Root 1 0 R /Encrypt 5 0 R >>"),
-    /x\.pdf: it is a PDF document of .* and encrypted; pdftotext in bash may read it$/,
+    /x\.pdf: it is a PDF document of .*, encrypted with a password or key$/,
   ],
   ["without text", onePage("q 1 0 0 1 0 0 cm /Im1 Do Q"), /whose 1 pages hold no text, only images or shapes$/],
   ["without pages", Buffer.from("%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj"), /but damaged or without pages$/],
@@ -130,6 +131,34 @@ it("ends on damaged files with text or a plain refusal", { timeout: 120_000 }, a
       }
     }),
     { numRuns: process.env["MORTISE_SOAK"] ? 20_000 : 300 },
+  );
+});
+
+it.each(Object.entries(OPEN))("reads what is encrypted without a password: %s", async (_name, file) => {
+  expect((await read(Buffer.from(file, "base64"))).text).toBe("=== page 1 of 1\nA secret that anybody may read\n");
+});
+
+it.each(Object.entries(LOCKED))("refuses what takes one: %s", async (_name, file) => {
+  await expect(read(Buffer.from(file, "base64"))).rejects.toThrow(/encrypted with a password or key$/);
+});
+
+it("ends on damaged encryption with text or a plain refusal", async () => {
+  const files = Object.values(OPEN).map((file) => Buffer.from(file, "base64"));
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...files),
+      fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 6 }),
+      async (file, damage) => {
+        const broken = Buffer.from(file);
+        for (const [place, byte] of damage) broken[place % broken.length] = byte;
+        const text = await read(broken).then(
+          (result) => result.text,
+          (error: unknown) => (ToolError.is(error) ? "" : Promise.reject(error)),
+        );
+        expect(text.isWellFormed()).toBe(true);
+      },
+    ),
+    { numRuns: process.env["MORTISE_SOAK"] ? 2000 : 150 },
   );
 });
 
