@@ -24,12 +24,14 @@ export class Values {
   /** True when the value resolves to something, as far as can be said without running a command. */
   isSet(value: string | undefined): boolean {
     if (value === undefined || value === "") return false;
-    return value.startsWith("!") || (this.#fromEnv(value) ?? value) !== "";
+    return value.startsWith("!") || (this.#fromEnv(value) ?? value).trim() !== "";
   }
 
   /** @throws {ProviderError} kind auth when the command fails; its output is never quoted. */
   async resolve(value: string): Promise<string> {
-    const resolved = value.startsWith("!") ? await this.#command(value.slice(1).trim()) : (this.#fromEnv(value) ?? value);
+    const found = value.startsWith("!") ? await this.#command(value.slice(1).trim()) : (this.#fromEnv(value) ?? value);
+    // White space around a value comes from the file it was copied out of.
+    const resolved = found.trim();
     if (resolved !== "") this.#secrets.add(resolved);
     return resolved;
   }

@@ -117,13 +117,14 @@ describe("credentials of a request", () => {
 
 describe("values of models.yml", () => {
   it("run a command once per process, report failures without output, and end one that hangs", async () => {
-    const values = new Values(() => ({ ...process.env, NAME: "named" }), 300);
+    const values = new Values(() => ({ ...process.env, NAME: "named\n" }), 300);
     const [one, two] = await Promise.all([values.resolve("!date +%N"), values.resolve("!date +%N")]);
     expect(one).toBe(two);
     expect(await values.resolve("!date +%N")).toBe(one);
     expect(await values.resolve("NAME")).toBe("named");
     expect(await values.resolve("$" + "{NAME}")).toBe("named");
-    expect(await values.resolve("literal")).toBe("literal");
+    expect(await values.resolve(" literal\n")).toBe("literal");
+    expect(values.isSet("  ")).toBe(false);
     await expect(values.resolve("!echo CANARY; exit 3")).rejects.toMatchObject({
       kind: "auth",
       message: expect.stringContaining("ended with code 3"),
