@@ -1,7 +1,8 @@
 // Where grep, find and ls look.
-import type { Stats } from "node:fs";
+import { constants, type Stats } from "node:fs";
+import { access } from "node:fs/promises";
 import { type ToolContext, ToolError, Uris } from "mortise/extension";
-import { statPath } from "./_open.ts";
+import { statPath, toolError } from "./_open.ts";
 import { resolvePath, shownPath } from "./_path.ts";
 
 /** @throws {ToolError} for URLs, which have no folders to search, and for paths that do not exist */
@@ -24,6 +25,12 @@ export async function searchPath(
       tool === "grep" ? "give wildcards as glob" : tool === "find" ? "give wildcards as pattern" : "find takes wildcards";
     throw new ToolError(`${error.message}; ${way}`, { cause: error });
   });
+  if (stats.isDirectory()) {
+    // A program started in there would fail with the program's name only.
+    await access(path, constants.R_OK | constants.X_OK).catch((error: unknown) => {
+      throw toolError(`Cannot look in ${shown}`, error);
+    });
+  }
   return { path, shown, stats };
 }
 

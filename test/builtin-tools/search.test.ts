@@ -199,3 +199,16 @@ test("a pattern or path in the wrong place says where it belongs", async () => {
   );
   expect(await text(ls, { path: "src/*.ts" })).toContain("find takes wildcards");
 });
+
+test.skipIf(process.getuid?.() === 0)("a directory that may not be read is named, whatever would look in it", async () => {
+  put("closed/a.ts", "x");
+  chmodSync(join(b.cwd, "closed"), 0);
+  for (const [tool, args] of [
+    [grep, { pattern: "x" }],
+    [find, { pattern: "*" }],
+    [ls, {}],
+  ] as const) {
+    expect(await text(tool as typeof grep, { ...args, path: "closed" })).toBe("Cannot look in closed: permission denied");
+  }
+  chmodSync(join(b.cwd, "closed"), 0o755);
+});
