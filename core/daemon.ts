@@ -143,7 +143,12 @@ export class Daemon {
     const { attached } = this.conversations;
     const ctx = this.kernel.createContext(this.#core, { locals: { conversation: attached } });
     await ctx.hook(sessionSwitched, { conversation: attached, reason: "startup", previousFile: undefined });
-    this.kernel.services.tryUse(SlashCommands)?.announce(true);
+    try {
+      this.kernel.services.tryUse(SlashCommands)?.announce(true);
+    } catch (error) {
+      // A listing that cannot be made is no reason to be without the rest.
+      this.kernel.reportError({ owner: "mortise", event: "available_commands_update", error });
+    }
     this.kernel.dispatcher.open();
   }
 

@@ -20,6 +20,37 @@ const NAMES: Record<string, { pattern: RegExp; rule: string }> = {
   "command override": { pattern: /^[a-z][a-z0-9_]*$/, rule: "lower case letters, digits and _" },
   "slash command": { pattern: /^[^\s/][^\s]*$/, rule: "no white space and no / at the start" },
 };
+/** What a definition of a kind must be able to do. */
+const FUNCTIONS: Record<string, string> = {
+  tool: "run",
+  command: "run",
+  "command override": "run",
+  "slash command": "run",
+  hook: "run",
+  "prompt section": "render",
+  "state field": "read",
+  "uri scheme": "read",
+  provider: "stream",
+  service: "create",
+};
+
+/** Members that others list and send, whatever the kind: one of another type would break the lists of all. */
+const Texts = z.array(z.string()).optional();
+const Listed = z.object({
+  description: z.string().optional(),
+  label: z.string().optional(),
+  summary: z.string().optional(),
+  group: z.string().optional(),
+  argumentHint: z.string().optional(),
+  promptSnippet: z.string().optional(),
+  promptGuidelines: Texts,
+  aliases: Texts,
+  subcommands: z
+    .array(z.object({ name: z.string(), description: z.string().optional(), usage: z.string().optional() }))
+    .optional(),
+});
+/** Agents have another `models`. */
+const Listing = Listed.extend({ models: z.array(z.looseObject({ provider: z.string(), id: z.string() })).optional() });
 const ANY_NAME = { pattern: /^[^\p{Cc}]+$/u, rule: "at least one printable character" };
 
 export interface ReadInfo {
@@ -81,8 +112,8 @@ function describe(value: unknown): string {
 /**
  * Checks names and schemas of everything a unit brings.
  *
- * @throws {ExtensionError} for a name outside its kind's grammar, a name taken twice within the unit, or a tool schema that has
- * no JSON Schema.
+ * @throws {ExtensionError} for a name outside its kind's grammar, a name taken twice within the unit, a member of a wrong type, or
+ * a tool schema that has no JSON Schema.
  */
 export function validate(unitId: string, definitions: Iterable<AnyDefinition>, options: { schemas: boolean }): void {
   const seen = new Set<string>();
@@ -97,8 +128,22 @@ export function validate(unitId: string, definitions: Iterable<AnyDefinition>, o
       throw new ExtensionError(unitId, "validate", `The ${kind} "${name}" is defined twice in this unit; remove one`);
     }
     seen.add(key);
-    if (options.schemas && kind === "tool") checkToolSchema(unitId, definition);
+    if (!options.schemas) continue;
+    checkMembers(unitId, definition);
+    if (kind === "tool") checkToolSchema(unitId, definition);
   }
+}
+
+/** Authors of plain JavaScript have no compiler that says so. */
+function checkMembers(unitId: string, definition: AnyDefinition): void {
+  const { kind, name } = definition;
+  const member = FUNCTIONS[kind];
+  if (member !== undefined && typeof (definition as unknown as Record<string, unknown>)[member] !== "function") {
+    throw new ExtensionError(unitId, "validate", `The ${kind} "${name}" needs a function "${member}"`);
+  }
+  const [issue] = (kind === "provider" ? Listing : Listed).safeParse(definition).error?.issues ?? [];
+  if (issue === undefined) return;
+  throw new ExtensionError(unitId, "validate", `The ${kind} "${name}" has a wrong "${issue.path.join(".")}": ${issue.message}`);
 }
 
 function checkToolSchema(unitId: string, definition: AnyDefinition): void {
