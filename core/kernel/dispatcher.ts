@@ -297,8 +297,10 @@ export class Dispatcher {
       if (problem !== undefined) return this.#fail(task, new Error(problem));
     }
     if (Serialized.is(data)) {
+      const json = this.#isOwn(task.type) ? data.json : sameJson(data.json);
+      if (json === undefined) return this.#fail(task, new Error(`What "${task.type}" answers with as serialised is no JSON`));
       const id = task.id === undefined ? "" : `"id":${JSON.stringify(task.id)},`;
-      this.#options.sendText(`{${id}"type":"response","command":"${task.type}","success":true,"data":${data.json}}`);
+      this.#options.sendText(`{${id}"type":"response","command":"${task.type}","success":true,"data":${json}}`);
     } else {
       this.#options.send(
         data === undefined
@@ -307,6 +309,13 @@ export class Dispatcher {
       );
     }
     this.#options.onAnswered();
+  }
+
+  /** True when nobody but a built-in had a hand in the answer: text of others must not reach the line unseen. */
+  #isOwn(type: string): boolean {
+    const { registry } = this.#options;
+    const isBuiltin = registry.get("command", type)?.scope.owner.origin === "builtin";
+    return isBuiltin && registry.stack("command override", type).length === 0;
   }
 
   #fail(task: Task, error: unknown): void {
@@ -336,4 +345,13 @@ function resultProblem(definition: CommandDefinition, data: unknown): string | u
   if (data === undefined || data === null) return undefined;
   const parsed = definition.result.safeParse(data);
   return parsed.success ? undefined : `Result of "${definition.name}" does not fit its schema: ${describeIssues(parsed.error)}`;
+}
+
+/** The same JSON in one line; undefined when it is none. */
+function sameJson(text: string): string | undefined {
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
 }
