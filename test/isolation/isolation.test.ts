@@ -16,9 +16,18 @@ afterEach(async () => {
 async function start(code: string, options: ProcessOptions & { config?: string } = {}): Promise<DaemonProcess> {
   const { config = "isolate: [iso]\nisolation: { memoryMb: 128 }\n", ...rest } = options;
   daemon = startProcess({ ...rest, files: { "extensions/iso.ts": code, "config.yml": config, ...rest.files } });
-  // The first frame once extensions are loaded.
-  await daemon.next("available_commands_update", { timeoutMs: 20_000 });
+  await loaded(daemon);
   return daemon;
+}
+
+/** A busy machine may let a process follow after the start. */
+async function loaded(d: DaemonProcess): Promise<void> {
+  await d.next("available_commands_update", { timeoutMs: 20_000 });
+  const states = async () => {
+    const { extensions } = (await d.request("get_extensions"))["data"] as { extensions: { state: string }[] };
+    return extensions.map(({ state }) => state);
+  };
+  await expect.poll(states, { timeout: 20_000, interval: 100 }).not.toContain("loading");
 }
 
 const imports = `import { execSync } from "node:child_process"; import { defineExtension, defineHook, definePromptSection, defineSetting, defineSlashCommand, defineTool, defineUriScheme, input, textResult, toolDecide, toolFinished, ToolError, z } from "mortise/extension";\n`;
@@ -188,7 +197,7 @@ describe("an isolated extension", () => {
     daemon = startProcess({
       files: { "extensions/hello.ts": example("hello.ts"), "config.yml": example("config/isolation.yml") },
     });
-    await daemon.next("available_commands_update", { timeoutMs: 20_000 });
+    await loaded(daemon);
     expect(childrenOf(daemon.child.pid ?? 0)).toHaveLength(1);
     const frames = await run(daemon, 'call hello {"name": "Ada"}');
     expect(JSON.stringify(frames)).toContain("Hello, Ada!");
