@@ -1,9 +1,9 @@
 import { CommandError, type Context, defineCommand, Model, Models, z } from "mortise/extension";
-import { applyModel } from "./_apply.ts";
+import { applyModel, wantedLevel } from "./_apply.ts";
 import { ModelDiscovery } from "./_discovery-token.ts";
 import { isEnabled } from "./_enabled.ts";
 
-export default defineCommand({
+const command = defineCommand({
   name: "set_model",
   group: "Model",
   summary: "Chooses the model of the conversation, from its next request on; no settings file is written.",
@@ -49,3 +49,5 @@ function refusal(ctx: Context, provider: string, id: string): CommandError {
   }
   return new CommandError(`Model not found: ${provider}/${id}`, "not_found");
 }
+
+export default [command, wantedLevel];

@@ -71,6 +71,24 @@ describe("set_model", () => {
     expect(eventsOf("thinking_level_changed")).toHaveLength(before + 1);
   });
 
+  it("gives the level back that a model in between could not follow, unless another was chosen", async () => {
+    await start({ files: { "models.yml": local } });
+    const choose = async (modelId: string) => {
+      await daemon.ask("set_model", { provider: "local", modelId });
+      return (await current()).thinkingLevel;
+    };
+    await choose("thinker");
+    await daemon.ask("set_thinking_level", { level: "high" });
+    expect(await choose("small")).toBe("off");
+    expect(await choose("thinker")).toBe("high");
+    await choose("small");
+    await choose("thinker");
+    await daemon.ask("set_thinking_level", { level: "low" });
+    expect(await choose("thinker")).toBe("low");
+    expect(await choose("small")).toBe("off");
+    expect(await choose("thinker")).toBe("low");
+  });
+
   it("waits for a server that is still listing its models, and does not hold the lane (item 19)", async () => {
     let answer: (() => void) | undefined;
     const held = new Promise<void>((resolve) => {
