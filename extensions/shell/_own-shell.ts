@@ -120,6 +120,8 @@ export class OwnShell {
     stream.end("\n");
     this.#announcement = undefined;
     this.hold(this.#held);
+    // A pipe that cannot be opened: nobody would ever give this shell a command.
+    if (this.#output === undefined) this.discard();
     return this.prepared;
   }
 }
