@@ -110,11 +110,11 @@ export class OwnShell {
   async #announced(stream: unknown): Promise<Prepared | undefined> {
     const { pid } = this.#child;
     if (pid === undefined || !(stream instanceof Duplex)) return undefined;
-    this.#announcement = stream;
+    this.#announcement = stream.on("error", () => {});
     await new Promise<void>((resolve) => {
       for (const event of ["data", "close", "error"]) stream.once(event, () => resolve());
     });
-    if (this.over) return undefined;
+    if (this.over || stream.destroyed) return undefined;
     this.#take(openPipe(pid, PIPE));
     // Only now does it become another program, into which the system may not let us look.
     stream.end("\n");
