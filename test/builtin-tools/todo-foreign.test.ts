@@ -79,14 +79,3 @@ test("a foreign session brings its last plan, without what is over, and is not w
   await daemon.ask("set_todos", { phases: [] });
   expect(await daemon.ask("get_state")).toMatchObject({ todoPhases: [] });
 });
-
-test.each([
-  ["default", undefined],
-  ["preferred", "more than two steps"],
-  ["always", "Begin every task"],
-])("todo.eager %s", async (eager, expected) => {
-  daemon = await startDaemon({ watch: false, files: { "config.yml": `todo:\n  eager: ${eager}\n` } });
-  const prompt = JSON.stringify((await daemon.ask("get_state"))["systemPrompt"]);
-  if (expected === undefined) expect(prompt).not.toContain("Planning");
-  else expect(prompt).toContain(expected);
-});
