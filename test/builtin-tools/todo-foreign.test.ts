@@ -1,4 +1,4 @@
-// The plan of a session that another program wrote, and `todo.eager`.
+// The plan of a session that another program wrote.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startDaemon, type TestDaemon } from "mortise/testing";
