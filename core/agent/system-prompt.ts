@@ -30,6 +30,9 @@ declare module "../kernel/definition.ts" {
   }
 }
 
+/** How long one section may take: a prompt waits for all of them. */
+const RENDER_LIMIT_MS = 10_000;
+
 /** The rendered prompt of one conversation. */
 export class PromptCache {
   readonly #env: AgentEnvironment;
@@ -60,7 +63,7 @@ export class PromptCache {
   }
 }
 
-/** Renders all sections now. One that throws is reported and left out. */
+/** Renders all sections now. One that throws, takes too long or gives no text is reported and left out. */
 export async function renderSystemPrompt(ctx: Context, launch: LaunchOptions): Promise<string[]> {
   const sections = [...ctx.registry.list("prompt section")].sort(
     (a, b) => a.definition.order - b.definition.order || (a.name < b.name ? -1 : 1),
@@ -96,11 +99,23 @@ async function renderSection(
   scope: Scope,
   name: string,
 ): Promise<string | undefined> {
+  let timer: NodeJS.Timeout | undefined;
   try {
     const sectionCtx = ctx.derive({ scope });
-    return await runCall({ scope, locals: ctx.locals }, () => definition.render(sectionCtx));
+    const rendered = runCall({ scope, locals: ctx.locals }, () => definition.render(sectionCtx));
+    const inTime = (waiting: Promise<unknown>) => {
+      const limit = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Error(`It took longer than ${RENDER_LIMIT_MS} ms`)), RENDER_LIMIT_MS);
+      });
+      return Promise.race([waiting, limit]);
+    };
+    const text: unknown = rendered instanceof Promise ? await inTime(rendered) : rendered;
+    if (text === undefined || text === null || typeof text === "string") return text ?? undefined;
+    throw new Error(`It must give a text, found ${typeof text}`);
   } catch (error) {
     ctx.reportError(scope.owner.id, `prompt section ${name}`, error);
     return undefined;
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -38,6 +38,8 @@ interface ControlRoute {
   isProgress: boolean;
 }
 
+/** How long a serial command that an extension had a hand in may keep the others waiting. */
+const HOLD_LIMIT_MS = 40_000;
 /** How long an override may run before the built-in answers instead. */
 const OVERRIDE_TIMEOUT_MS = 30_000;
 /** A serial command older than this is named in the log; it stalls the lane. */
@@ -235,7 +237,23 @@ export class Dispatcher {
       this.#running.delete(done);
     });
     this.#running.add(done);
-    return definition.concurrency === "serial" ? done : undefined;
+    if (definition.concurrency !== "serial") return undefined;
+    return this.#isOwn(task.type) ? done : this.#letGo(done, task.type, scope);
+  }
+
+  /** A command of an extension that does not end must not keep the host from all others. */
+  async #letGo(done: Promise<void>, type: string, { owner }: Scope): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<void>((resolve) => {
+      timer = setTimeout(() => {
+        const error = new Error(`It has held the lane for ${HOLD_LIMIT_MS / 1000} s; later commands go on without it`);
+        const [override] = this.#options.registry.stack("command override", type);
+        this.#options.reportError(override?.scope.owner.id ?? owner.id, `command:${type}`, error);
+        resolve();
+      }, HOLD_LIMIT_MS).unref();
+    });
+    await Promise.race([done, limit]);
+    clearTimeout(timer);
   }
 
   #watchSlow(type: string): NodeJS.Timeout {

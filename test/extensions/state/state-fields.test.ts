@@ -34,12 +34,11 @@ test("fields that throw, reject or are no JSON", async () => {
     field("code", "() => () => 1"),
     field("big", "() => 1n"),
     field("unwritable", '() => ({ toJSON() { throw new Error("unwritable") } })'),
-    field("unread", "undefined"),
   );
   for (let round = 0; round < 2; round++) {
     const state = await d.ask("get_state");
     expect(state).toMatchObject({ good: 1, later: [2], isStreaming: false });
-    for (const name of ["none", "thrown", "rejected", "circle", "code", "big", "unwritable", "unread"])
+    for (const name of ["none", "thrown", "rejected", "circle", "code", "big", "unwritable"])
       expect(state).not.toHaveProperty(name);
   }
   const errors = told(d).join("\n");
@@ -50,7 +49,6 @@ test("fields that throw, reject or are no JSON", async () => {
     "code: Its value is a function",
     "big: ",
     "unwritable: unwritable",
-    "unread: ",
   ]) {
     expect(errors).toContain(text);
   }
@@ -58,6 +56,8 @@ test("fields that throw, reject or are no JSON", async () => {
 
 test("a field that never comes holds the answer for two seconds, not for ever", async () => {
   const d = await start(field("good", "() => 1"), field("never", "() => new Promise(() => {})"));
+  // What the other fields read from files is there then, and no time passes for them.
+  await d.prompt("hello");
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const answer = d.ask("get_state");
   await vi.advanceTimersByTimeAsync(2_000);
