@@ -13,15 +13,17 @@ export interface BrokenCall {
   readonly why: "cut" | "invalid";
 }
 
+/** `half` is the first half of a character whose other half comes with the next delta. */
 type Block =
-  | { type: "text"; text: string; signature: string | undefined }
-  | { type: "thinking"; text: string; signature: string | undefined }
+  | { type: "text"; text: string; half: string; signature: string | undefined }
+  | { type: "thinking"; text: string; half: string; signature: string | undefined }
   | { type: "redactedThinking"; data: string }
   | {
       type: "toolCall";
       id: string;
       name: string;
       json: string;
+      half: string;
       args: Record<string, unknown>;
       state: "open" | "complete" | "invalid";
     };
@@ -74,14 +76,14 @@ export class Answer {
         this.#responseId = event.responseId;
         return [];
       case "text_start":
-        return this.#open(event.index, { type: "text", text: "", signature: undefined }, "text_start");
+        return this.#open(event.index, { type: "text", text: "", half: "", signature: undefined }, "text_start");
       case "thinking_start":
-        return this.#open(event.index, { type: "thinking", text: "", signature: undefined }, "thinking_start");
+        return this.#open(event.index, { type: "thinking", text: "", half: "", signature: undefined }, "thinking_start");
       case "toolcall_start": {
         const id = this.#callId(event.id);
         return this.#open(
           event.index,
-          { type: "toolCall", id, name: event.name, json: "", args: {}, state: "open" },
+          { type: "toolCall", id, name: event.name, json: "", half: "", args: {}, state: "open" },
           "toolcall_start",
         );
       }
@@ -178,36 +180,46 @@ export class Answer {
     const steps: Step[] = [];
     let found = this.#find(event.index);
     if (found === undefined || found.block.type !== kind) {
-      steps.push(...this.#open(event.index, { type: kind, text: "", signature: undefined }, `${kind}_start`));
+      steps.push(...this.#open(event.index, { type: kind, text: "", half: "", signature: undefined }, `${kind}_start`));
       found = this.#find(event.index);
     }
-    if (event.delta === "" || found === undefined || (found.block.type !== "text" && found.block.type !== "thinking"))
-      return steps;
-    found.block.text += event.delta;
-    this.#size += event.delta.length;
-    steps.push({ kind: "delta", type: event.type, index: found.index, delta: event.delta });
+    if (found === undefined || (found.block.type !== "text" && found.block.type !== "thinking")) return steps;
+    const delta = wholeDelta(found.block, event.delta);
+    if (delta === "") return steps;
+    found.block.text += delta;
+    this.#size += delta.length;
+    steps.push({ kind: "delta", type: event.type, index: found.index, delta });
     return steps;
   }
 
   #growCall(event: { index: number; delta: string }): Step[] {
     const found = this.#find(event.index);
-    if (found?.block.type !== "toolCall" || event.delta === "") return [];
-    found.block.json += event.delta;
-    this.#size += event.delta.length;
-    return [{ kind: "delta", type: "toolcall_delta", index: found.index, delta: event.delta }];
+    if (found?.block.type !== "toolCall") return [];
+    const delta = wholeDelta(found.block, event.delta);
+    if (delta === "") return [];
+    found.block.json += delta;
+    this.#size += delta.length;
+    return [{ kind: "delta", type: "toolcall_delta", index: found.index, delta }];
   }
 
   #endText(event: { type: "text_end" | "thinking_end"; index: number; signature?: string | undefined }): Step[] {
     const found = this.#find(event.index);
     if (found === undefined || (found.block.type !== "text" && found.block.type !== "thinking")) return [];
-    found.block.signature = event.signature;
-    return [{ kind: "end", type: event.type, index: found.index }];
+    const { block, index } = found;
+    block.signature = event.signature;
+    const end: Step = { kind: "end", type: event.type, index };
+    if (block.half === "") return [end];
+    // The other half never came.
+    block.half = "";
+    block.text += "\ufffd";
+    this.#size += 1;
+    return [{ kind: "delta", type: event.type === "text_end" ? "text_delta" : "thinking_delta", index, delta: "\ufffd" }, end];
   }
 
   #endCall(event: { index: number; arguments?: Record<string, unknown> | undefined }): Step[] {
     const found = this.#find(event.index);
     if (found?.block.type !== "toolCall") return [];
-    const parsed = event.arguments ?? parseArguments(found.block.json);
+    const parsed = event.arguments ?? parseArguments(found.block.json + found.block.half);
     // Half of a surrogate pair (`\\ud83d` alone) is valid JSON, and refused by strict readers of frames, files and requests.
     const args = parsed && (wellFormed(parsed) as Record<string, unknown>);
     found.block.state = args === undefined ? "invalid" : "complete";
@@ -243,6 +255,18 @@ export function emptyAnswer(
     errorMessage: change.errorMessage,
     ...(status === undefined ? {} : { errorStatus: status }),
   };
+}
+
+/**
+ * What of a delta can be told now: a character may be cut in two between deltas, and half of one is refused by strict readers of
+ * frames. Halves that belong to nothing become U+FFFD.
+ */
+function wholeDelta(block: { half: string }, delta: string): string {
+  const text = block.half + delta;
+  const endsInHalf = (text.charCodeAt(text.length - 1) & 0xfc00) === 0xd800;
+  const whole = endsInHalf ? text.slice(0, -1) : text;
+  block.half = endsInHalf ? text.slice(-1) : "";
+  return whole.isWellFormed() ? whole : whole.toWellFormed();
 }
 
 /** No content is no argument; undefined means it is no JSON object. */

@@ -7,7 +7,7 @@ import type { Frame } from "../../../protocol/frame.ts";
 import { MAX_FRAME_BYTES, MAX_REASSEMBLED_FRAME_BYTES } from "../../../protocol/limits.ts";
 import { ProtocolError } from "../errors.ts";
 import { describeOverflow, mustNotBeCut, type Overflow, overflowText, parseSerialized } from "./overflow.ts";
-import { serializeFrame } from "./serialize.ts";
+import { serializeFrame, withWholeCharacters } from "./serialize.ts";
 
 export interface OutboundOptions {
   /** Longest line in bytes, newline included, on protocol v1; 0 lifts the limit, else at least 1024. Default 1 MiB. */
@@ -175,7 +175,8 @@ export class Outbound {
     this.#version = 2;
   }
 
-  #enqueue(json: string, type: string, frame: Frame | undefined): void {
+  #enqueue(given: string, type: string, frame: Frame | undefined): void {
+    const json = withWholeCharacters(given);
     const limit = this.#version === 2 ? MAX_FRAME_BYTES : this.#maxFrameBytes;
     // One UTF-16 unit is at most three bytes, so nearly every frame is known to fit without counting.
     if (limit === 0 || json.length * 3 < limit) return this.#push(json, json.length + 1);

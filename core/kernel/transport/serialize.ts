@@ -10,6 +10,18 @@ export function serializeFrame(frame: Frame): string {
   }
 }
 
+/** A backslash that is itself escaped, or the escape of a surrogate. `JSON.stringify` escapes only those without their other half. */
+const ESCAPE = /\\(?:\\|ud[89a-f][0-9a-f]{2})/gi;
+
+/**
+ * JSON text with U+FFFD for halves of characters: `\ud83d` alone is JSON, and strict readers (of Rust, Swift and others) refuse the
+ * whole line for it.
+ */
+export function withWholeCharacters(json: string): string {
+  if (!json.includes("\\ud")) return json;
+  return json.replace(ESCAPE, (found) => (found.length === 2 ? found : "\\ufffd"));
+}
+
 function serializeRepaired(frame: Frame): string {
   try {
     const text = JSON.stringify(plainCopy(frame, []));

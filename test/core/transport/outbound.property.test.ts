@@ -49,6 +49,24 @@ describe("Outbound, any sequence", () => {
     );
   });
 
+  it("no line holds half of a character, and what was whole is unchanged", async () => {
+    const unit = fc.constantFrom("a", "\\", '"', "\\ud83d", "\ud83d", "\ude00", "😀", "u", "\n");
+    const text = fc.array(unit, { maxLength: 12 }).map((units) => units.join(""));
+    await fc.assert(
+      fc.asyncProperty(fc.dictionary(text, text, { maxKeys: 3 }), fc.boolean(), async (data, serialized) => {
+        const sink = manualSink();
+        const out = new Outbound(sink.stream);
+        const frame = { type: "event", data: Object.entries(data) };
+        if (serialized) out.sendSerialized(JSON.stringify(frame), frame.type);
+        else out.send(frame);
+        await out.drain();
+        const expected = frame.data.map((pair) => pair.map((each) => each.toWellFormed()));
+        expect(sink.lines().map((line) => JSON.parse(line) as unknown)).toEqual([{ type: "event", data: expected }]);
+      }),
+      { numRuns: SOAK ? 5000 : 200 },
+    );
+  });
+
   it("on v1 every line is one JSON object within the limit, of the type that was sent", async () => {
     const text = fc.oneof(
       fc.string({ unit: "binary", maxLength: 40 }),
