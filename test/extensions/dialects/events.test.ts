@@ -329,9 +329,11 @@ describe("tool factories", () => {
       export default function (pi) {
         pi.registerCommand("ordered", { handler: async (_args, ctx) => {
           const log = [];
-          const slow = withFileMutationQueue("/tmp/none", async () => { await new Promise((done) => setTimeout(done, 10)); log.push("slow"); return 1; });
+          let go;
+          const free = new Promise((resolve) => { go = resolve; });
+          const slow = withFileMutationQueue("/tmp/none", async () => { await free; log.push("slow"); return 1; });
           const failing = withFileMutationQueue("/tmp/none", () => { log.push("failing"); throw new Error("x"); }).catch(() => "caught");
-          const other = withFileMutationQueue("/tmp/other", () => { log.push("other"); });
+          const other = withFileMutationQueue("/tmp/other", () => { log.push("other"); go(); });
           ctx.ui.notify(JSON.stringify([await Promise.all([slow, failing, other]), log, getAgentDir()]));
         } });
       }`;
