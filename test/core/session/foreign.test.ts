@@ -94,7 +94,9 @@ describe("version 3 files", () => {
 
   it("with the result of a tool as a text keep it", async () => {
     const result = { role: "toolResult", toolCallId: "c", toolName: "t", content: "said", isError: true, timestamp: 3 };
-    const { log } = await opened(write([header, { type: "message", id: "a", parentId: null, timestamp: at(1), message: result }]));
+    const { log } = await opened(
+      write([header, { type: "message", id: "a", parentId: null, timestamp: at(1), message: result }]),
+    );
     expect(log.context()).toEqual([{ ...result, content: [{ type: "text", text: "said" }] }]);
   });
 
