@@ -37,7 +37,11 @@ const kinds: Record<Kind, KindRow> = {
   ui: { made: "defineUiMethod", does: "A dialog or notice that hosts can show", names: "one" },
   "host request": { made: "defineHostRequest", does: "A question to the host with frame types of its own", names: "one" },
   agent: { made: "defineAgent", does: "A kind of subagent for the `task` tool", names: "one" },
-  "content folder": { made: "defineContentFolder", does: "Skills, prompt files or agents that come with an extension", names: "one" },
+  "content folder": {
+    made: "defineContentFolder",
+    does: "Skills, prompt files or agents that come with an extension",
+    names: "one",
+  },
   dialect: { made: "defineDialect", does: "Another way of writing extensions", names: "one" },
 };
 
