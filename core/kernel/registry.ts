@@ -105,11 +105,11 @@ export class Registry {
     return cached as unknown as readonly Entry<K>[];
   }
 
-  /** Everything one scope contributed. */
+  /** Everything one scope contributed, in the order in which it did. */
   ownedBy(scope: Scope): Entry[] {
     const owned: Entry[] = [];
     for (const stack of this.#stacks.values()) for (const entry of stack) if (entry.scope === scope) owned.push(entry);
-    return owned;
+    return owned.sort((a, b) => a.seq - b.seq);
   }
 
   /** Makes an entry for `swap`; it is not live before. @throws {ExtensionError} for a kind the scope may not contribute. */
