@@ -104,14 +104,22 @@ describe.each(SERVICES)("case 20 ($name)", (under) => {
       { toolCalls: [{ name: "bash", json: HALF, chunk: 6, unclosed: true }] },
     ],
   ];
-  it.each(cuts)("%s: the call never runs, and the turn is tried again", async (_what, reply) => {
+  it("1, 2, 3: a call whose arguments were cut never runs, and the turn is tried again", async () => {
     const { fake, daemon } = await start();
-    fake.script(reply, { text: "Recovered" });
-    const frames = await prompt(daemon, "go");
-    expect(stands(daemon)).toBe(true);
-    expect(frames.filter((frame) => frame.type === "auto_retry_start")).toHaveLength(1);
-    expect(frames.filter((frame) => frame.type === "tool_execution_start")).toEqual([]);
-    expect(await text(daemon)).toBe("Recovered");
+    for (const [what, reply] of cuts) {
+      fake.script(reply, { text: `Recovered: ${what}` });
+      const frames = await prompt(daemon, "go");
+      expect(stands(daemon), what).toBe(true);
+      expect(
+        frames.filter((frame) => frame.type === "auto_retry_start"),
+        what,
+      ).toHaveLength(1);
+      expect(
+        frames.filter((frame) => frame.type === "tool_execution_start"),
+        what,
+      ).toEqual([]);
+      expect(await text(daemon)).toBe(`Recovered: ${what}`);
+    }
     expect(refusals(fake)).toEqual([]);
   });
 
@@ -183,12 +191,17 @@ describe.each(SERVICES)("case 20 ($name)", (under) => {
     ["a web page", { headers: { "content-type": "text/html" }, writes: ["<html><body>Bad gateway</body></html>"] }],
     ["broken JSON", { writes: ["data: {bad\n\n"] }],
   ];
-  it.each(bodies)("6, 7: %s is an error of the turn, which is tried again", async (_what, raw) => {
+  it("6, 7: a body that is no answer is an error of the turn, which is tried again", async () => {
     const { fake, daemon } = await start();
-    fake.script({ raw }, { text: "Recovered" });
-    const frames = await prompt(daemon, "go");
-    expect(frames.filter((frame) => frame.type === "auto_retry_start")).toHaveLength(1);
-    expect(await text(daemon)).toBe("Recovered");
+    for (const [what, raw] of bodies) {
+      fake.script({ raw }, { text: `Recovered from ${what}` });
+      const frames = await prompt(daemon, "go");
+      expect(
+        frames.filter((frame) => frame.type === "auto_retry_start"),
+        what,
+      ).toHaveLength(1);
+      expect(await text(daemon)).toBe(`Recovered from ${what}`);
+    }
     expect(refusals(fake)).toEqual([]);
   });
 
@@ -207,13 +220,19 @@ describe.each(SERVICES)("case 20 ($name)", (under) => {
     expect(refusals(fake)).toEqual([]);
   });
 
-  it.each(ODDITIES)("6: %s is understood", async (_what, spoil) => {
+  it("6: every legal way to send an answer is understood", async () => {
     const { fake, daemon } = await start();
-    const events = EVENTS[under.name]?.("größer ✓ ", "and 🧪 whole") ?? [];
-    fake.script({ raw: spoil(events) }, { text: "fine" });
-    const frames = await prompt(daemon, "go");
-    expect(await text(daemon)).toBe("größer ✓ and 🧪 whole");
-    expect(frames.filter((frame) => frame.type === "auto_retry_start")).toEqual([]);
+    for (const [what, spoil] of ODDITIES) {
+      const events = EVENTS[under.name]?.("größer ✓ ", `and 🧪 whole, ${what}`) ?? [];
+      fake.script({ raw: spoil(events) });
+      const frames = await prompt(daemon, "go");
+      expect(await text(daemon)).toBe(`größer ✓ and 🧪 whole, ${what}`);
+      expect(
+        frames.filter((frame) => frame.type === "auto_retry_start"),
+        what,
+      ).toEqual([]);
+    }
+    fake.script({ text: "fine" });
     await prompt(daemon, "after");
     expect(refusals(fake)).toEqual([]);
   });

@@ -1,6 +1,6 @@
 // `mortise create-extension`: what it writes is loaded by the built daemon, passes its own test and its own types.
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -60,8 +60,11 @@ it("passes its own test and its own types", { timeout: 120_000 }, () => {
   // As `npm install` would link them, with a build and types that are as new as the sources.
   const linked = join(folder, "node_modules", "mortise");
   cpSync(dirname(BIN), join(linked, "dist"), { recursive: true });
-  const printed = run(process.execPath, [join(ROOT, "build.mjs"), "--types-only", "--outdir", join(linked, "dist")], ROOT);
-  expect(printed).toMatchObject({ status: 0, stdout: "", stderr: "" });
+  // `npm ci` prints the types with the build; the one that tests make of newer sources has none.
+  if (!existsSync(join(linked, "dist/types/core/extension.d.ts"))) {
+    const printed = run(process.execPath, [join(ROOT, "build.mjs"), "--types-only", "--outdir", join(linked, "dist")], ROOT);
+    expect(printed).toMatchObject({ status: 0, stdout: "", stderr: "" });
+  }
   cpSync(join(ROOT, "package.json"), join(linked, "package.json"));
   symlinkSync(join(ROOT, "node_modules"), join(linked, "node_modules"));
   for (const name of ["tsx", "@types"]) symlinkSync(join(ROOT, "node_modules", name), join(folder, "node_modules", name));
