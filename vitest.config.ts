@@ -15,6 +15,7 @@ export default defineConfig({
   },
   test: {
     include: ["test/**/*.test.ts"],
+    setupFiles: ["test/support/setup.ts"],
     pool: "threads",
     isolate: false,
     // Most tests wait for child processes, so both cores of a small machine are worth using.

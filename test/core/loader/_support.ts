@@ -3,7 +3,6 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll } from "vitest";
 import { z } from "zod";
 import * as door from "../../../core/extension.ts";
 import type { Context, Logger } from "../../../core/kernel/context.ts";
@@ -16,6 +15,7 @@ import { Loader } from "../../../core/loader/loader.ts";
 import type { LoaderOptions } from "../../../core/loader/loader-options.ts";
 import { Transformer } from "../../../core/loader/transform.ts";
 import { VirtualModules } from "../../../core/loader/virtual-modules.ts";
+import { afterFile } from "../../support/clean-up.ts";
 
 export interface TestHost extends LoaderHost {
   readonly reports: ErrorReport[];
@@ -64,18 +64,10 @@ export function virtualModules(): Record<string, unknown> {
   return { "mortise/extension": door, zod: { ...z, z, default: z } };
 }
 
-const folders: string[] = [];
-const transformers: Transformer[] = [];
-
-afterAll(async () => {
-  for (const transformer of transformers.splice(0)) await transformer.stop();
-  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
-});
-
 /** A new folder with these files in it; removed after the test file. */
 export async function folderWith(files: Record<string, string> = {}): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "mortise-loader-")));
-  folders.push(folder);
+  afterFile(() => rm(folder, { recursive: true, force: true }));
   await write(folder, files);
   return folder;
 }
@@ -90,20 +82,29 @@ export async function write(folder: string, files: Record<string, string>): Prom
 
 export function newTransformer(cacheDir?: string, workerUrl?: URL): Transformer {
   const transformer = new Transformer({ cacheDir, workerUrl });
-  transformers.push(transformer);
+  afterFile(() => transformer.stop());
   return transformer;
 }
 
 let shared: Transformer | undefined;
+function sharedTransformer(): Transformer {
+  if (shared !== undefined) return shared;
+  afterFile(() => {
+    shared = undefined;
+  });
+  shared = newTransformer();
+  return shared;
+}
+
 let generation = 0;
 
 /** Evaluates one entry with globals of its own. */
 export async function evaluate(folder: string, entry: string, host: TestHost = testHost(), virtual = virtualModules()) {
-  shared ??= newTransformer();
+  const transformer = sharedTransformer();
   const scope = new Scope({ owner: { id: join(folder, entry), origin: "user", order: 0 }, generation: ++generation });
   const evaluation = new Evaluation({
     root: folder,
-    transformer: shared,
+    transformer,
     virtualModules: new VirtualModules(virtual),
     globals: createOwnedGlobals(scope, host),
     assertLive: (action) => scope.assertLive(action),

@@ -5,27 +5,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { afterEach } from "vitest";
 import { SessionLog } from "../../../core/session/log.ts";
 import type { AssistantContent } from "../../../protocol/content.ts";
 import type { AssistantMessage, StopReason, ToolResultMessage, Usage, UserMessage } from "../../../protocol/message.ts";
+import { afterTest } from "../../support/clean-up.ts";
 
 export const soak = process.env["MORTISE_SOAK"] !== undefined;
 
 /** A folder that is removed after the test. */
 export function tempDir(): string {
   const dir = mkdtempSync(join(tmpdir(), "mortise-session-"));
-  cleanups.push(() => rmSync(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }));
+  afterTest(() => rmSync(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }));
   return dir;
 }
-
-const cleanups: (() => void)[] = [];
-export function cleanup(action: () => void): void {
-  cleanups.push(action);
-}
-afterEach(() => {
-  for (const action of cleanups.splice(0).reverse()) action();
-});
 
 export const usage: Usage = {
   input: 10,
@@ -77,7 +69,7 @@ export async function opened(file: string, readOnly = false): Promise<Awaited<Re
 }
 
 export function closing(log: SessionLog): SessionLog {
-  cleanups.push(() => {
+  afterTest(() => {
     try {
       log.close();
     } catch {
@@ -114,7 +106,7 @@ export function worker(options: { fileBlocks?: number } = {}): Worker {
       ? spawn(node[0] ?? "", node.slice(1), { stdio: ["pipe", "pipe", "inherit"] })
       : spawn("bash", ["-c", limited, "bash", ...node], { stdio: ["pipe", "pipe", "inherit"] });
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  cleanups.push(() => child.kill("SIGKILL"));
+  afterTest(() => child.kill("SIGKILL"));
   const waiting: ((answer: Record<string, unknown>) => void)[] = [];
   createInterface({ input: child.stdout }).on("line", (line) => waiting.shift()?.(JSON.parse(line)));
   return {

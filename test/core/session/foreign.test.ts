@@ -4,7 +4,8 @@ import { mkdirSync, readdirSync, readFileSync, watch, writeFileSync } from "node
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { cleanup, opened, soak, tempDir, usage, user, worker } from "./_helpers.ts";
+import { afterTest } from "../../support/clean-up.ts";
+import { opened, soak, tempDir, usage, user, worker } from "./_helpers.ts";
 
 function write(entries: readonly unknown[], file = join(tempDir(), "s.jsonl")): string {
   mkdirSync(dirname(file), { recursive: true });
@@ -241,7 +242,7 @@ describe("older versions", () => {
       expect(await w.ask({ do: "open", file })).toEqual({ entries: 3000 });
       const seen = new Promise<void>((resolve) => {
         const watching = watch(dirname(file), (_, name) => name?.includes(".tmp-") && resolve());
-        cleanup(() => watching.close());
+        afterTest(() => watching.close());
       });
       void w.ask({ do: "append", text: "new" });
       await seen;
