@@ -18,8 +18,8 @@ export default defineConfig({
     setupFiles: ["test/support/setup.ts"],
     pool: "threads",
     isolate: false,
-    // Most tests wait for child processes, so both cores of a small machine are worth using.
-    maxWorkers: 2,
+    // Most tests wait for child processes: three keep both cores of a small machine busy.
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // On CI alone: docs/decisions/second-try.md.

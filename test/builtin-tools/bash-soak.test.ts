@@ -10,8 +10,8 @@ import { processesWith } from "../support/process.ts";
 import { type Call, useRigs } from "./_built.ts";
 
 const { open } = useRigs();
-const RUNS = SOAK ? 1000 : 40;
-const BIG = SOAK ? 100_000_000 : 20_000_000;
+const RUNS = SOAK ? 1000 : 20;
+const BIG = SOAK ? 100_000_000 : 10_000_000;
 const BATCH = 10;
 const MIB = 1024 * 1024;
 /** Sockets of a fresh nursery. */

@@ -26,7 +26,7 @@ import { ask, type Service, SOAK, sleep, textOf, useProcesses, wait } from "./_s
 
 const { start, service, later } = useProcesses();
 
-const SAVES = SOAK ? 20 : 6;
+const SAVES = SOAK ? 20 : 4;
 /** Between two saves; the storm afterwards makes as many, 10 ms apart. */
 const GAP_MS = SOAK ? 300 : 60;
 const CALL_EVERY_MS = 20;

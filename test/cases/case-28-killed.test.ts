@@ -44,7 +44,8 @@ describe("case 28 e: after kill -9 of the daemon", () => {
     await eventually("it runs", () => processesWith(`sleep 811.${mark}`).length > 1);
     await kill(daemon);
     await eventually("it ended", () => processesWith(`.${mark}`).length === 0, END_LIMIT_MS);
-    expect(readFileSync(told, "utf8")).toBe("HUP\n");
+    // The kernel hangs up the terminal as well: it may be told twice before it has ended.
+    expect(readFileSync(told, "utf8")).toMatch(/^(HUP\n)+$/);
     expect(existsSync(`${told}.tty`)).toBe(mode === "rpc" && hasTerminal);
   });
 

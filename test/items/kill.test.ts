@@ -7,7 +7,7 @@ import { startFakeAnthropic } from "../support/fake-anthropic.ts";
 import type { RecordedRequest } from "../support/fake-provider.ts";
 
 const use = useProcesses();
-const KILLS = SOAK ? 200 : 20;
+const KILLS = SOAK ? 200 : 12;
 /** Told on failure, so that the moments can be tried again. */
 const SEED = Number(process.env["MORTISE_SEED"] ?? Date.now() % 1_000_000);
 

@@ -229,6 +229,6 @@ test("the 12 invariants hold for any order of operations and any passing of time
       }
       await world.clear();
     }),
-    { numRuns: soak ? 600 : 30, endOnFailure: true },
+    { numRuns: soak ? 600 : 20, endOnFailure: true },
   );
 });

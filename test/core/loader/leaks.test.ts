@@ -36,7 +36,7 @@ function counts() {
 }
 
 test("reload test 18: reloads keep nothing", { timeout: 1_200_000 }, async () => {
-  const reloads = soak ? 5000 : 150;
+  const reloads = soak ? 5000 : 100;
   const folder = await folderWith(files(0));
   const { loader, call } = await start(folder);
   const id = join(folder, "e");

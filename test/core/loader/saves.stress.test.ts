@@ -12,7 +12,7 @@ import { folderWith, start, stopLoaders, toolFile, write } from "./_support.ts";
 afterEach(stopLoaders);
 
 const soak = process.env["MORTISE_SOAK"] !== undefined;
-const SAVES = soak ? 600 : 60;
+const SAVES = soak ? 600 : 30;
 /** Far above what a busy machine needs; a lost save is never seen. */
 const LIMIT_MS = 20_000;
 

@@ -3,7 +3,7 @@
 import { chmodSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ask, prompt, useProcesses } from "../../cases/_support.ts";
+import { ask, prompt, textOf, useProcesses } from "../../cases/_support.ts";
 import type { DaemonProcess } from "../../support/process.ts";
 
 const use = useProcesses();
@@ -24,6 +24,20 @@ describe.each(["rpc", "rpc-ui"] as const)("in %s", (mode) => {
       for (const word of ["one", "two", "three"]) expect(JSON.stringify(end)).toContain(word);
       expect(JSON.stringify(end)).not.toContain("No such device");
     }
+  });
+
+  it("shells that wait are like the first one, which is started when it is needed: no descriptor, trap or job more", async () => {
+    const daemon = use.start({ mode });
+    const command =
+      'echo "$0 $# $SHLVL $- $BASH_SUBSHELL $PWD"; trap; jobs; ls -m /proc/$$/fd; ps -o pgid=,sid= -p $$ | tr -s " " "\\n" | uniq | wc -w; kill -INT $$';
+    const runs: string[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const frames = await prompt(daemon, `call bash ${JSON.stringify({ command })}`);
+      runs.push(textOf(frames.find((frame) => frame.type === "tool_execution_end")?.["result"]));
+    }
+    expect(runs[0]).toMatch(/^\S+ 0 \d+ \S+ 0 \//);
+    expect(runs[0]).toContain("130");
+    expect(runs.slice(1)).toEqual(runs.slice(0, -1));
   });
 
   it("so they can behind the program of the sandbox, from the first command on", async () => {
