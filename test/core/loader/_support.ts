@@ -10,7 +10,7 @@ import { Registry } from "../../../core/kernel/registry.ts";
 import { Scope } from "../../../core/kernel/scope.ts";
 import { Evaluation } from "../../../core/loader/evaluate.ts";
 import { createOwnedGlobals } from "../../../core/loader/globals.ts";
-import type { ErrorReport, LoaderHost } from "../../../core/loader/host.ts";
+import type { BuiltinUnit, ErrorReport, LoaderHost } from "../../../core/loader/host.ts";
 import { Loader } from "../../../core/loader/loader.ts";
 import type { LoaderOptions } from "../../../core/loader/loader-options.ts";
 import { Transformer } from "../../../core/loader/transform.ts";
@@ -63,6 +63,16 @@ export function testHost(): TestHost {
 export function virtualModules(): Record<string, unknown> {
   return { "mortise/extension": door, zod: { ...z, z, default: z } };
 }
+
+/** A tool that gives this answer. */
+export const answering = (name: string, answer: string) =>
+  door.defineTool({ name, description: "d", params: z.object({}), run: () => answer });
+
+export const builtin = (name: string, ...definitions: unknown[]): BuiltinUnit => ({
+  id: `builtin:${name}`,
+  name,
+  definitions: () => definitions,
+});
 
 /** A new folder with these files in it; removed after the test file. */
 export async function folderWith(files: Record<string, string> = {}): Promise<string> {

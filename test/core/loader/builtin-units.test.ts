@@ -1,19 +1,10 @@
 // Built-ins as units like any other, and units that need services of others.
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { createToken, defineExtension, defineService, defineTool, z } from "../../../core/extension.ts";
-import type { BuiltinUnit } from "../../../core/loader/host.ts";
-import { folderWith, start, stopLoaders, toolFile, write } from "./_support.ts";
+import { createToken, defineExtension, defineService } from "../../../core/extension.ts";
+import { answering, builtin, folderWith, start, stopLoaders, toolFile, write } from "./_support.ts";
 
 afterEach(stopLoaders);
-
-const answering = (name: string, answer: string) =>
-  defineTool({ name, description: "d", params: z.object({}), run: () => answer });
-const builtin = (name: string, ...definitions: unknown[]): BuiltinUnit => ({
-  id: `builtin:${name}`,
-  name,
-  definitions: () => definitions,
-});
 
 describe("built-ins", () => {
   test("are live before the first await, in one swap; one that fails does not stop the others", async () => {

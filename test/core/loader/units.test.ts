@@ -2,19 +2,9 @@
 import { mkdir, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { defineTool, z } from "../../../core/extension.ts";
-import type { BuiltinUnit } from "../../../core/loader/host.ts";
-import { folderWith, start, stopLoaders, toolFile, write } from "./_support.ts";
+import { answering, builtin, folderWith, start, stopLoaders, toolFile, write } from "./_support.ts";
 
 afterEach(stopLoaders);
-
-const answering = (name: string, answer: string) =>
-  defineTool({ name, description: "d", params: z.object({}), run: () => answer });
-const builtin = (name: string, ...definitions: unknown[]): BuiltinUnit => ({
-  id: `builtin:${name}`,
-  name,
-  definitions: () => definitions,
-});
 
 describe("discovery", () => {
   test("files, folders with an index, folders with a manifest, folders of contributions; editors' leftovers are none", async () => {

@@ -2,6 +2,7 @@
 import type { ModelMessage, ProviderRequest } from "../../../core/extension.ts";
 import { type StartOptions, startDaemon, type TestDaemon } from "../../../core/testing.ts";
 import type { Frame } from "../../../protocol/frame.ts";
+import { afterTest } from "../../support/clean-up.ts";
 import {
   calls,
   done,
@@ -22,6 +23,7 @@ export interface Turn {
 }
 export type Play = (turn: Turn) => Reply;
 
+/** Stopped after the test, if it was not before. */
 export async function start(play: Play, options: StartOptions & { tools?: unknown[] } = {}) {
   const { tools = [], ...rest } = options;
   const provider: ScriptedProvider = scriptedProvider((request) => {
@@ -30,6 +32,7 @@ export async function start(play: Play, options: StartOptions & { tools?: unknow
     return play({ told, turn, request });
   });
   const daemon = await startDaemon({ ...rest, extensions: { scripted: [[provider.definition, ...tools]] } });
+  afterTest(() => daemon.stop());
   daemon.daemon.conversations.attached.select({ model: scriptedModel });
   return { daemon, provider };
 }

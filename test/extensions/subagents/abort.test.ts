@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { defineTool, z } from "../../../core/extension.ts";
 import { startDaemon, type TestDaemon } from "../../../core/testing.ts";
 import type { Frame } from "../../../protocol/frame.ts";
@@ -12,11 +12,6 @@ import { done, Gate } from "../../support/scripted-provider.ts";
 import { calls, noneLeft, type Play, says, spawns, start, taskResults } from "./_start.ts";
 
 const execute = promisify(execFile);
-let daemon: TestDaemon | undefined;
-afterEach(async () => {
-  await daemon?.stop();
-  daemon = undefined;
-});
 
 const isLife = (status: string) => (frame: Frame) => frame.type === "subagent_lifecycle" && frame["status"] === status;
 /** Processes of the mark; asked without holding the daemon's own event loop up. */
@@ -48,7 +43,6 @@ describe("case 29: abort with subagents", () => {
       return told === "c" && turn === 0 ? spawns("c2", { task: "grandchild" }) : sleep(`s-${told}`);
     };
     const { daemon: d, provider } = await start(play);
-    daemon = d;
     await d.ask("set_subagent_subscription", { level: "events" });
     const run = d.prompt("Go");
     await until(async () => count(d, "completed") === 1 && (await sleeping(mark)) === 3, 10_000);
@@ -84,7 +78,6 @@ describe("case 29: abort with subagents", () => {
       return [{ type: "text_start", index: 0 }, { type: "text_delta", index: 0, delta: "half of it" }, new Gate(), done()];
     };
     const { daemon: d, provider } = await start(play, { files: { "config.yml": "agent:\n  maxConcurrency: 1\n" } });
-    daemon = d;
     await d.ask("set_subagent_subscription", { level: "events" });
     d.send({ id: "p", type: "prompt", message: "Go" });
     d.send({ id: "a", type: "abort" });
@@ -116,7 +109,6 @@ describe("case 29: abort with subagents", () => {
       return calls({ id: `q${turn}`, name: "asks" });
     };
     const { daemon: d } = await start(play, { tools: [asks] });
-    daemon = d;
     const run = d.prompt("Go");
     const dialog = await d.next((frame) => frame["method"] === "confirm");
     await d.ask("abort");
@@ -134,7 +126,6 @@ describe("case 29: abort with subagents", () => {
       return [{ type: "text_start", index: 0 }, { type: "text_delta", index: 0, delta: "…" }, gate, done()];
     };
     const { daemon: d } = await start(play);
-    daemon = d;
     await d.ask("set_subagent_subscription", { level: "events" });
     const run = d.prompt("Go");
     await d.next((frame) => frame.type === "subagent_event" && (frame["event"] as Frame).type === "message_update");
@@ -166,7 +157,6 @@ describe("case 29: abort with subagents", () => {
       return [{ type: "text_start", index: 0 }, { type: "text_delta", index: 0, delta: "…" }, new Gate(), done()];
     };
     const { daemon: d } = await start(play);
-    daemon = d;
     await d.ask("set_subagent_subscription", { level: "events" });
     await d.ask("prompt", { message: "Go" });
     await until(() => count(d, "started") === 2, 5000);

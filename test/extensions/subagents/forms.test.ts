@@ -1,13 +1,6 @@
 // Agents that answer in a form (agent-semantics §3.5): the hidden `yield` tool, reminders, and answers that do not fit.
-import { afterEach, expect, it } from "vitest";
-import type { TestDaemon } from "../../../core/testing.ts";
+import { expect, it } from "vitest";
 import { calls, type Play, parent, says, start, taskResults } from "./_start.ts";
-
-let daemon: TestDaemon | undefined;
-afterEach(async () => {
-  await daemon?.stop();
-  daemon = undefined;
-});
 
 const NUMBER = "\n  type: object\n  required: [n]\n  properties: {n: {type: number}}";
 
@@ -15,7 +8,6 @@ const NUMBER = "\n  type: object\n  required: [n]\n  properties: {n: {type: numb
 async function fill(children: Play, output = NUMBER) {
   const file = `---\nname: form\ndescription: Fills a form\ntools: read\noutput:${output}\n---\nFill it`;
   const all = await start(parent([{ task: "x", agent: "form" }], children), { files: { "agents/f.md": file } });
-  daemon = all.daemon;
   const [result] = taskResults(await all.daemon.prompt("Go"));
   return result?.details.results[0];
 }

@@ -1,22 +1,9 @@
 // What a host sees of subagents: frames and commands (000_…, protocol-facts §1.4, §2.6).
 import { existsSync } from "node:fs";
-import { afterEach, describe, expect, it } from "vitest";
-import type { TestDaemon } from "../../../core/testing.ts";
+import { describe, expect, it } from "vitest";
 import type { Frame } from "../../../protocol/frame.ts";
 import { done, Gate } from "../../support/scripted-provider.ts";
 import { calls, held, type Play, parent, says, spawns, start } from "./_start.ts";
-
-let daemon: TestDaemon | undefined;
-afterEach(async () => {
-  await daemon?.stop();
-  daemon = undefined;
-});
-
-async function started(play: Play, options: Parameters<typeof start>[1] = {}) {
-  const all = await start(play, options);
-  daemon = all.daemon;
-  return all;
-}
 
 describe("frames and commands", () => {
   const types = (frames: readonly Frame[]) => frames.filter(({ type }) => type.startsWith("subagent_"));
@@ -25,7 +12,7 @@ describe("frames and commands", () => {
     const play = parent([{ task: "x", description: "Do x" }], ({ turn }) =>
       turn === 0 ? calls({ id: "l", name: "ls" }) : says("ok"),
     );
-    const { daemon: d } = await started(play);
+    const { daemon: d } = await start(play);
     expect(types(await d.prompt("Go"))).toEqual([]);
     expect(await d.ask("set_subagent_subscription", { level: "progress" })).toEqual({ level: "progress" });
     await d.ask("new_session");
@@ -73,7 +60,7 @@ describe("frames and commands", () => {
       pause,
     ]);
     const talks: Play = () => [{ type: "text_start", index: 0 }, ...words.flat(), done()];
-    const { daemon: d } = await started(parent([{ task: "x" }], talks));
+    const { daemon: d } = await start(parent([{ task: "x" }], talks));
     await d.ask("set_subagent_subscription", { level: "progress" });
     const began = performance.now();
     const frames = await d.prompt("Go");
@@ -93,7 +80,7 @@ describe("frames and commands", () => {
       if (told === "outer") return turn === 0 ? spawns("c2", { task: "inner" }) : says("outer done");
       return told === "inner" ? held(gate) : says("ok");
     };
-    const { daemon: d } = await started(play, { files: { "config.yml": "agent:\n  maxConcurrency: 1\n" } });
+    const { daemon: d } = await start(play, { files: { "config.yml": "agent:\n  maxConcurrency: 1\n" } });
     await d.ask("set_subagent_subscription", { level: "events" });
     const run = d.prompt("Go");
     await d.next((frame) => frame.type === "subagent_event" && frame["id"] === "Task.Task");
@@ -138,7 +125,7 @@ describe("frames and commands", () => {
 
   it("forget the subagents of a session that was left, and know them again when it comes back", async () => {
     const gate = new Gate();
-    const { daemon: d } = await started(parent([{ task: "x" }], () => held(gate)));
+    const { daemon: d } = await start(parent([{ task: "x" }], () => held(gate)));
     await d.ask("set_subagent_subscription", { level: "events" });
     await d.ask("prompt", { message: "Go" });
     await d.next((frame) => frame.type === "subagent_event" && (frame["event"] as Frame).type === "message_update");

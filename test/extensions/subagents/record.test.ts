@@ -1,24 +1,12 @@
 // Subagents in the session of their parent (agent-semantics §1.2, §1.7): entries, and what a later process finds by them.
 import { appendFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Subagents } from "../../../core/extension.ts";
-import { startDaemon, type TestDaemon } from "../../../core/testing.ts";
+import { startDaemon } from "../../../core/testing.ts";
 import type { Frame } from "../../../protocol/frame.ts";
 import { fail, Gate } from "../../support/scripted-provider.ts";
 import { held, type Play, parent, says, spawns, start } from "./_start.ts";
-
-let daemon: TestDaemon | undefined;
-afterEach(async () => {
-  await daemon?.stop();
-  daemon = undefined;
-});
-
-async function started(play: Play, options: Parameters<typeof start>[1] = {}) {
-  const all = await start(play, options);
-  daemon = all.daemon;
-  return all;
-}
 
 describe("the record in the parent's session", () => {
   const spawnsOf = (file: string) =>
@@ -28,7 +16,7 @@ describe("the record in the parent's session", () => {
       .map((line) => JSON.parse(line) as Record<string, unknown>);
 
   it("names each subagent when it starts and when it ends, and is no part of the context", async () => {
-    const { daemon: d, provider } = await started(
+    const { daemon: d, provider } = await start(
       parent([{ task: "x" }, { task: "y" }], ({ told }) => (told === "x" ? says("fine") : [fail("It broke", "fatal")])),
     );
     await d.prompt("Go");
@@ -46,7 +34,7 @@ describe("the record in the parent's session", () => {
   });
 
   it("lets a later process read them by id, and only files beside the session", async () => {
-    const { daemon: d } = await started(parent([{ task: "x" }], () => says("fine")));
+    const { daemon: d } = await start(parent([{ task: "x" }], () => says("fine")));
     await d.prompt("Go");
     const file = String((await d.ask("get_state"))["sessionFile"]);
     const elsewhere = d.write("elsewhere.jsonl", readFileSync(file, "utf8"));
@@ -74,7 +62,7 @@ describe("the record in the parent's session", () => {
   it("lets a later process read nested ones by id and by file, and nothing that only looks like one", async () => {
     const children: Play = ({ told, turn }) =>
       told === "outer" && turn === 0 ? spawns("c2", { task: "inner" }) : says(`${told} done`);
-    const { daemon: d } = await started(parent([{ task: "outer" }], children));
+    const { daemon: d } = await start(parent([{ task: "outer" }], children));
     await d.prompt("Go");
     const file = String((await d.ask("get_state"))["sessionFile"]);
     const folder = file.replace(/\.jsonl$/, "");
@@ -104,7 +92,7 @@ describe("the record in the parent's session", () => {
 
   it("does not end what an earlier generation of the extension still runs", async () => {
     const gate = new Gate();
-    const { daemon: d } = await started(parent([{ task: "x" }], () => held(gate)));
+    const { daemon: d } = await start(parent([{ task: "x" }], () => held(gate)));
     await d.ask("set_subagent_subscription", { level: "events" });
     const run = d.prompt("Go");
     await d.next((frame) => frame.type === "subagent_event" && (frame["event"] as Frame).type === "message_update");

@@ -1,23 +1,10 @@
 // The task tool through the front door (000_…, agent-semantics §3.5): what it starts, with what, and what it gives back.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { defineAgent, Jobs } from "../../../core/extension.ts";
-import type { TestDaemon } from "../../../core/testing.ts";
 import { done, fail, Gate } from "../../support/scripted-provider.ts";
 import { calls, noneLeft, type Play, parent, says, spawns, start, taskResults } from "./_start.ts";
-
-let daemon: TestDaemon | undefined;
-afterEach(async () => {
-  await daemon?.stop();
-  daemon = undefined;
-});
-
-async function started(play: Play, options: Parameters<typeof start>[1] = {}) {
-  const all = await start(play, options);
-  daemon = all.daemon;
-  return all;
-}
 
 describe("the task tool", () => {
   it("runs a batch with context, gives one result with all answers, and keeps a session file for each", async () => {
@@ -31,7 +18,7 @@ describe("the task tool", () => {
       prompts.push(request.systemPrompt.join("\n"));
       return says(`answer ${told}`);
     };
-    const { daemon: d } = await started(play);
+    const { daemon: d } = await start(play);
     const frames = await d.prompt("Go");
     const [result] = taskResults(frames);
     expect(result?.isError).toBe(false);
@@ -61,25 +48,25 @@ describe("the task tool", () => {
       if (told !== "Go") return says(`answer ${told}`);
       return turn === 0 ? calls({ id: "c1", name: "task", args: { task: "A", name: "Solo" } }) : says("done");
     };
-    const { daemon: d, provider } = await started(play);
+    const { daemon: d, provider } = await start(play);
     expect(taskResults(await d.prompt("Go"))[0]?.details.results[0]).toMatchObject({ id: "Solo", output: "answer A" });
     const offered = (index: number) => provider.requests[index]?.tools.find(({ name }) => name === "task")?.parameters;
     expect(offered(0)).toHaveProperty("properties.tasks");
     await d.stop();
-    const flat = await started(play, { files: { "config.yml": "task:\n  batch: false\n" } });
+    const flat = await start(play, { files: { "config.yml": "task:\n  batch: false\n" } });
     expect(taskResults(await flat.daemon.prompt("Go"))[0]?.details.results[0]).toMatchObject({ id: "Solo", output: "answer A" });
     expect(flat.provider.requests[0]?.tools.find(({ name }) => name === "task")?.parameters).toHaveProperty("properties.task");
   });
 
   it("names an unknown agent before anything has started", async () => {
-    const { daemon: d } = await started(parent([{ task: "A" }, { task: "B", agent: "nobody" }], () => says("x")));
+    const { daemon: d } = await start(parent([{ task: "A" }, { task: "B", agent: "nobody" }], () => says("x")));
     const [result] = taskResults(await d.prompt("Go"));
     expect(result).toMatchObject({ isError: true, text: "Unknown agent: nobody. There are: task, explore, review" });
   });
 
   it("case 29.2: names the one that failed and holds the other's answer", async () => {
     const children: Play = ({ told }) => (told === "bad" ? [fail("The stream broke", "fatal")] : says("good answer"));
-    const { daemon: d } = await started(
+    const { daemon: d } = await start(
       parent(
         [
           { task: "bad", name: "Bad" },
@@ -111,7 +98,7 @@ describe("the task tool", () => {
         return says("ok");
       },
     );
-    const { daemon: d } = await started(play, {
+    const { daemon: d } = await start(play, {
       files: {
         "cwd/.mortise/agents/e.md": agent("name: explore\ndescription: Ours\ntools: read, ls", "PROJECT BODY"),
         "agents/e.md": agent("name: explore\ndescription: Mine", "USER BODY"),
@@ -143,11 +130,11 @@ describe("the task tool", () => {
       if (told === "Go") return spawns("c1", { task: "one" }, { task: "look", agent: "explore" });
       return told === "one" ? spawns("c2", { task: "two" }) : says("leaf");
     };
-    const { daemon: d } = await started(play);
+    const { daemon: d } = await start(play);
     await d.prompt("Go");
     expect(offered).toEqual({ Go: true, one: true, look: false, two: false });
     await d.stop();
-    const none = await started(() => says("x"), { files: { "config.yml": "agent:\n  maxNestedSpawnDepth: 0\n" } });
+    const none = await start(() => says("x"), { files: { "config.yml": "agent:\n  maxNestedSpawnDepth: 0\n" } });
     expect(none.daemon.daemon.conversations.attached.toolSchemas().map(({ name }) => name)).not.toContain("task");
   });
 
@@ -157,7 +144,7 @@ describe("the task tool", () => {
       offered.push(request.tools.map(({ name }) => name).sort());
       return says("ok");
     });
-    const { daemon: d } = await started(play, { options: { tools: ["task", "read", "ls"] } });
+    const { daemon: d } = await start(play, { options: { tools: ["task", "read", "ls"] } });
     await d.prompt("Go");
     expect(offered.sort((a, b) => a.length - b.length)).toEqual([
       ["ls", "read"],
@@ -179,7 +166,7 @@ describe("the task tool", () => {
       systemPrompt: "RHYME",
     });
     const config = "agent:\n  agents:\n    explore: {enabled: false}\n    task: {model: offline/echo}\n";
-    const { daemon: d } = await started(play, { tools: [poet], files: { "config.yml": config } });
+    const { daemon: d } = await start(play, { tools: [poet], files: { "config.yml": config } });
     const [result] = taskResults(await d.prompt("Go"));
     expect(result?.details.results.map(({ agent, output }) => [agent, output])).toEqual([
       ["task", "x"],
@@ -201,7 +188,7 @@ export default [
   defineContentFolder({ name: "one agent", content: "agents", path: import.meta.dirname + "/single.md" }),
 ];
 `;
-    const { daemon: d } = await started(
+    const { daemon: d } = await start(
       parent([{ task: "x", agent: "writer" }], ({ request }) => says(request.systemPrompt.at(-1) ?? "")),
       {
         files: {
@@ -227,7 +214,7 @@ export default [
 
   it("stops a subagent that uses up agent.requestBudget", async () => {
     const children: Play = ({ turn }) => calls({ id: `r${turn}`, name: "ls", args: { path: turn % 2 === 0 ? "." : ".." } });
-    const { daemon: d } = await started(parent([{ task: "endless" }], children), {
+    const { daemon: d } = await start(parent([{ task: "endless" }], children), {
       files: { "config.yml": "agent:\n  requestBudget: 4\n" },
     });
     const [result] = taskResults(await d.prompt("Go"));
@@ -244,7 +231,7 @@ export default [
     ];
     const play: Play = (turn) =>
       turn.told === "Go" && turn.turn === 2 ? says("saw it") : parent([{ task: "x", agent: "slow" }], children)(turn);
-    const { daemon: d } = await started(play, {
+    const { daemon: d } = await start(play, {
       files: { "agents/s.md": "---\nname: slow\ndescription: Slow\nblocking: false\n---\nTake your time" },
     });
     const [result] = taskResults(await d.prompt("Go"));
