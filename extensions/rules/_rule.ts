@@ -47,11 +47,21 @@ const MAX_CHARS = 50_000;
 export async function parseRule(
   file: string,
   text: string,
-  { origin, always = false }: RuleFolder,
+  folder: RuleFolder,
   warn: (message: string) => void,
 ): Promise<Rule | undefined> {
   const { data, body, warning } = await parseFrontmatter(text);
   if (warning !== undefined) warn(`Head of rule "${file}" is read line by line: ${warning}`);
+  return makeRule(file, { data, body }, folder, warn);
+}
+
+/** A rule of what its file says. */
+export async function makeRule(
+  file: string,
+  { data, body }: { data: Record<string, unknown>; body: string },
+  { origin, always = false }: RuleFolder,
+  warn: (message: string) => void,
+): Promise<Rule | undefined> {
   const name = oneLine(data["name"]) ?? file.slice(file.lastIndexOf("/") + 1).replace(/\.mdc?$/i, "");
   const complain = (what: string) => warn(`Rule "${file}": ${what}`);
   if (!NAME.test(name)) {
