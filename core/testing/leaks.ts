@@ -6,7 +6,10 @@ import type { TestDaemon } from "../testing.ts";
 export interface LeakOptions {
   /** How often the unit is loaded anew; 30 unless said otherwise. */
   reloads?: number;
-  /** Kept bytes a reload, checked when the process runs with `--expose-gc`; 64 KiB unless said otherwise. */
+  /**
+   * Kept bytes a reload, checked when the process runs with `--expose-gc`; 64 KiB unless said otherwise. More than that is measured
+   * once more, over as many reloads, and the smaller figure counts.
+   */
   maxBytesPerReload?: number;
   /** Runs after every reload, to use what the new version offers. */
   use?: (daemon: TestDaemon, reload: number) => unknown;
@@ -54,19 +57,25 @@ export async function checkLeaks(daemon: TestDaemon, unit: string, options: Leak
     await untilDisposed(old);
     const before = countsOf(daemon, current);
     old.splice(0);
+    let done = WARM_UP;
+    const again = async () => {
+      for (const end = done + reloads; done < end; done++) await round(done);
+      await untilDisposed(old);
+    };
     const heap = await heapUsed();
-    for (let n = 0; n < reloads; n++) await round(WARM_UP + n);
-    await untilDisposed(old);
+    await again();
     const after = await settled(() => countsOf(daemon, current), before);
     const undisposed = old.filter((scope) => !isGone(scope)).map((scope) => scope.generation);
     old.splice(0);
-    const grown = await heapUsed();
-    const report: LeakReport = {
-      reloads,
-      counts: pairs(before, after),
-      undisposed,
-      bytesPerReload: heap === undefined || grown === undefined ? undefined : Math.round((grown - heap) / reloads),
-    };
+    let bytesPerReload = await grownSince(heap, reloads);
+    if ((bytesPerReload ?? 0) > maxBytesPerReload) {
+      // A leak grows as much with every round; what the process did once (a library loaded, other tests) does not.
+      const then = await heapUsed();
+      await again();
+      old.splice(0);
+      bytesPerReload = Math.min(bytesPerReload ?? 0, (await grownSince(then, reloads)) ?? 0);
+    }
+    const report: LeakReport = { reloads, counts: pairs(before, after), undisposed, bytesPerReload };
     assertFlat(unit, report, maxBytesPerReload);
     return report;
   } finally {
@@ -124,6 +133,11 @@ async function heapUsed(): Promise<number | undefined> {
     await new Promise((resolve) => setImmediate(resolve));
   }
   return process.memoryUsage().heapUsed;
+}
+
+async function grownSince(heap: number | undefined, reloads: number): Promise<number | undefined> {
+  const now = await heapUsed();
+  return heap === undefined || now === undefined ? undefined : Math.round((now - heap) / reloads);
 }
 
 function assertFlat(unit: string, report: LeakReport, maxBytes: number): void {
