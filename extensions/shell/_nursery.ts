@@ -20,8 +20,8 @@ const FIRST = CONTROL + 1;
 const LAST = CONTROL + PLACES;
 /** Descriptor of the pipe in a shell that waits. */
 const PIPE = LAST + 1;
-/** How often it is looked whether a running shell is still there, should the one who waits for it have been killed. */
-const LOOK_MS = 1000;
+/** How often it is looked whether the one who waits for a running shell has been killed. */
+const LOOK_MS = 500;
 
 /** A shell that a nursery has started. */
 export interface Nursling {
@@ -149,6 +149,8 @@ class Shell implements Nursling {
   #deadline: NodeJS.Timeout;
   #over = false;
   #watch: NodeJS.Timeout | undefined;
+  /** The subshell that tells of the end. */
+  #waiter: number | undefined;
 
   constructor(socket: Socket, piped: boolean, onHold: (change: 1 | -1) => void) {
     this.socket = socket;
@@ -185,6 +187,7 @@ class Shell implements Nursling {
     }
     clearTimeout(this.#deadline);
     this.#pid = pid;
+    this.#waiter = statusOf(pid)?.parent;
     this.#ready(pid);
   }
 
@@ -203,9 +206,13 @@ class Shell implements Nursling {
     this.#watch = undefined;
     this.#onHold(keep ? 1 : -1);
     if (!keep) return;
-    // `pkill -9 bash` ends the one who waits as well: nobody would tell of the end.
+    // `pkill -9 bash` ends the one who waits as well: nobody would tell of the end. It is believed at the second look, because what
+    // was told before may not have been read yet.
+    let wasGone = false;
     this.#watch = setInterval(() => {
-      if (this.#pid !== undefined && isGone(this.#pid)) this.ended(128 + 9);
+      const gone = [this.#pid, this.#waiter].every((pid) => pid !== undefined && isGone(pid));
+      if (gone && wasGone) this.ended(128 + 9);
+      wasGone = gone;
     }, LOOK_MS);
     this.#watch.unref();
   }
@@ -234,11 +241,18 @@ export function openPipe(pid: number, descriptor: number): Socket | undefined {
 
 /** True for a zombie as well: nobody may be there to take its end. */
 function isGone(pid: number): boolean {
+  const status = statusOf(pid);
+  return status === undefined || status.state === "Z";
+}
+
+/** Undefined when there is no such process. */
+function statusOf(pid: number): { state: string; parent: number } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return text.slice(text.lastIndexOf(")") + 2).startsWith("Z");
+    const [state = "", parent] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    return { state, parent: Number(parent) };
   } catch {
-    return true;
+    return undefined;
   }
 }
 

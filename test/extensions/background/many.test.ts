@@ -14,6 +14,7 @@ const WORDS = SOAK ? 40 : 12;
 const DELAY_MS = SOAK ? 250 : 100;
 /** What a conversation that is gone may leave behind. */
 const LEFT_BYTES = 40_000;
+const ONCE_BYTES = 1_000_000;
 
 /** Says how much is in use after a collection. */
 const heap = `import { setFlagsFromString } from "node:v8";
@@ -136,7 +137,8 @@ it(`${STEPS} conversations attached and detached at random`, { timeout: 600_000 
       await round(daemon, host, choices);
       const left = (await heapUsed(daemon)) - before;
       if (SOAK) console.log(`${STEPS} steps left ${Math.round(left / 1024)} KiB`);
-      expect(left).toBeLessThan(LEFT_BYTES * STEPS);
+      // What the process keeps once, whatever the number, is no leak.
+      expect(left).toBeLessThan(LEFT_BYTES * STEPS + ONCE_BYTES);
       expect(await daemon.end()).toBe(0);
     }),
     { numRuns: 1, endOnFailure: true },

@@ -71,6 +71,15 @@ describe.each(["rpc", "rpc-ui"] as const)("in %s", (mode) => {
     }
   });
 
+  it("a code that is told late is waited for", async () => {
+    const daemon = use.start({ mode });
+    const late = "(sleep 1.6; kill -CONT $PPID) >/dev/null 2>&1 & kill -STOP $PPID; exit 7";
+    for (let round = 0; round < 2; round++) {
+      const { exitCode } = await bash(daemon, `test $PPID = ${daemon.child.pid} && exit 7; ${late}`);
+      expect(exitCode).toBe(7);
+    }
+  });
+
   it("many at once each have their own output and code", async () => {
     const daemon = use.start({ mode });
     const runs = Array.from({ length: 70 }, (_, index) => bash(daemon, `echo ${index}; exit ${index}`));
