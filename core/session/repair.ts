@@ -92,11 +92,17 @@ export class ProviderView {
       return this.#settle(messages);
     }
     const { results, reach } = matched;
-    const lastAnswer = messages.findLastIndex((message) => message.role === "assistant");
-    for (let index = from; index < lastAnswer; index++) {
+    let end = messages.findLastIndex((message) => message.role === "assistant");
+    // A result that stands behind the end may yet be taken away; where that moves the end, what is in front is looked at again.
+    for (let index = from; index < end; index++) {
       const message = messages[index];
-      // A result that stands later may yet be taken away with what is there.
-      if (message === undefined || (message.role === "assistant" && (reach.get(message) ?? 0) > lastAnswer)) break;
+      if (message?.role !== "assistant" || (reach.get(message) ?? 0) <= end) continue;
+      end = index;
+      index = from - 1;
+    }
+    for (let index = from; index < end; index++) {
+      const message = messages[index];
+      if (message === undefined) break;
       emit(this.#out, message, results, this.#uses);
       if (message.role === "assistant") this.#remember(message, results.get(message));
       this.#settled.push(message);
