@@ -8,12 +8,10 @@ const REFERENCE = /^(blob|blobtext):sha256:([0-9a-f]{64})$/;
 /** How far above the file the folder is looked for: sub-agents' files lie deeper than their parents'. */
 const LEVELS = 6;
 const MAX_BLOB_BYTES = 64 * 1024 * 1024;
-const MARK_IMAGE = Buffer.from("blob:sha256:");
-const MARK_TEXT = Buffer.from("blobtext:sha256:");
 
-/** Cheap test on the bytes of a line, so that lines without references are never walked. */
-export function mayHoldBlobs(line: Buffer): boolean {
-  return line.includes(MARK_IMAGE) || line.includes(MARK_TEXT);
+/** Cheap test on the text of a line, so that lines without references are never walked. */
+export function mayHoldBlobs(line: string): boolean {
+  return line.includes(":sha256:") && (line.includes("blob:sha256:") || line.includes("blobtext:sha256:"));
 }
 
 /** Resolves references of one session file. What is missing or does not match its hash is left as it stands. */

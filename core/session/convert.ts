@@ -3,16 +3,20 @@
 import type { InputContent } from "../../protocol/content.ts";
 import type { AgentMessage, AssistantMessage, CustomMessage, Usage } from "../../protocol/message.ts";
 import { isRecord, type SessionEntry } from "./entry.ts";
-
-const cache = new WeakMap<SessionEntry, AgentMessage | null>();
+import { factsOf } from "./facts.ts";
 
 /** The in-context message of one entry, or undefined for state entries and messages that cannot be understood. */
 export function messageOf(entry: SessionEntry): AgentMessage | undefined {
-  const known = cache.get(entry);
-  if (known !== undefined) return known ?? undefined;
-  const message = convert(entry);
-  if (message !== undefined || entry.type === "message") cache.set(entry, message ?? null);
-  return message;
+  if (!isMessage(entry)) return undefined;
+  const facts = factsOf(entry.type === "message" ? entry.message : entry);
+  if (facts.message === undefined) facts.message = convert(entry) ?? null;
+  return facts.message ?? undefined;
+}
+
+function isMessage(entry: SessionEntry): boolean {
+  const { type } = entry;
+  if (type === "message") return isRecord(entry.message);
+  return type === "custom_message" || type === "branch_summary" || type === "compaction";
 }
 
 function convert(entry: SessionEntry): AgentMessage | undefined {
@@ -203,7 +207,8 @@ function withContent<M extends AgentMessage & { content: unknown }>(
   iso: string,
   fields: Record<string, unknown> = {},
 ): M {
-  return withFields(message, iso, { ...fields, content });
+  fields["content"] = content;
+  return withFields(message, iso, fields);
 }
 
 /** `message` itself if it has all of `fields` already and a time stamp, else a copy that has. */

@@ -2,7 +2,10 @@
 import type { FileHandle } from "node:fs/promises";
 import { Slices } from "./slices.ts";
 
-const CHUNK_BYTES = 256 * 1024;
+const CHUNK_BYTES = 1024 * 1024;
+/** The clock is looked at after so many bytes; a line counts as more than it has, because it costs more. */
+const LOOK_BYTES = 16 * 1024;
+const LINE_BYTES = 256;
 /** Longer lines are skipped as damage: no entry comes near it, and a string of that size cannot be parsed in bounded memory. */
 const MAX_LINE_BYTES = 256 * 1024 * 1024;
 
@@ -31,6 +34,7 @@ export async function readLines(
   let position = options.start ?? 0;
   let lineStart = position;
   const slices = new Slices();
+  let sinceLook = 0;
   const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
   while (position < end) {
     const { bytesRead } = await handle.read(chunk, 0, Math.min(CHUNK_BYTES, end - position), position);
@@ -44,6 +48,9 @@ export async function readLines(
       from = at + 1;
       if (!onLine({ bytes, offset: lineStart, length, complete: true })) return position + from;
       lineStart = position + from;
+      sinceLook += length + LINE_BYTES;
+      if (sinceLook < LOOK_BYTES) continue;
+      sinceLook = 0;
       if (slices.due) await slices.rest();
     }
     pending.add(data.subarray(from));

@@ -133,7 +133,8 @@ class Reader {
       this.#lose(line, "too long");
       return true;
     }
-    const { values, damaged } = parseLine(line.bytes);
+    const text = line.bytes.toString("utf8");
+    const { values, damaged } = parseLine(line.bytes, text);
     if (this.header === undefined) {
       // Bytes before a header mean that this is no session, or one whose first lines cannot be trusted.
       if (damaged && values.length === 0) this.requireHeader(false);
@@ -142,11 +143,11 @@ class Reader {
       this.#lose(line, reason);
       if (values.length === 0) this.#migration.skip();
     }
-    for (const value of values) this.#value(value, line, line.bytes);
+    for (const value of values) this.#value(value, line, text);
     return true;
   }
 
-  #value(value: unknown, line: RawLine, bytes: Buffer): void {
+  #value(value: unknown, line: RawLine, text: string): void {
     if (this.header === undefined) {
       this.#head(value);
       return;
@@ -156,7 +157,7 @@ class Reader {
       this.#lose(line, "not an entry");
       return;
     }
-    if (mayHoldBlobs(bytes)) {
+    if (mayHoldBlobs(text)) {
       this.#blobs ??= new Blobs(this.#file);
       this.#blobs.resolve(entry);
     }

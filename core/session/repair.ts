@@ -4,6 +4,7 @@ import type { AssistantContent, InputContent, ToolCall } from "../../protocol/co
 import type { AgentMessage, AssistantMessage, ToolResultMessage, UserMessage } from "../../protocol/message.ts";
 import { fence } from "./convert.ts";
 import { isRecord } from "./entry.ts";
+import { factsOf } from "./facts.ts";
 import { Slices } from "./slices.ts";
 
 /** What reaches a provider. */
@@ -13,8 +14,6 @@ export const MISSING_RESULT_TEXT = "Interrupted: the tool call has no result";
 export const EMPTY_RESULT_TEXT = "(no output)";
 const MISSING_IMAGE_TEXT = "(image not available: its stored data is missing)";
 
-/** Converted forms by message. Messages are never changed once they are in context, so a form stays right. */
-const converted = new WeakMap<AgentMessage, ModelMessage | null>();
 const placeholders = new WeakMap<AssistantMessage, Map<string, ToolResultMessage>>();
 
 /** Messages of a step of `prepare`: a few milliseconds. */
@@ -75,7 +74,6 @@ export class ProviderView {
 
   /** Does most of the work of `repair` beforehand without holding the event loop: for a long context that was just opened. */
   async prepare(messages: readonly AgentMessage[]): Promise<void> {
-    if (!this.#continues(messages)) this.#forget();
     const slices = new Slices();
     for (let end = this.#settled.length + PREPARED_AT_ONCE; end < messages.length; end += PREPARED_AT_ONCE) {
       this.#settle(messages.slice(0, end));
@@ -256,11 +254,10 @@ function placeholder(message: AssistantMessage, call: ToolCall): ToolResultMessa
 }
 
 function convertOnce(message: AgentMessage): ModelMessage | undefined {
-  const known = converted.get(message);
-  if (known !== undefined) return known ?? undefined;
-  const form = convert(message);
-  converted.set(message, form ?? null);
-  return form;
+  // Messages are never changed once they are in context, so a form stays right.
+  const facts = factsOf(message);
+  if (facts.form === undefined) facts.form = convert(message) ?? null;
+  return facts.form ?? undefined;
 }
 
 function convert(message: AgentMessage): ModelMessage | undefined {

@@ -13,9 +13,8 @@ export interface Salvage {
   readonly damaged: boolean;
 }
 
-/** Never throws. Blank lines give no values and no damage. */
-export function parseLine(bytes: Buffer): Salvage {
-  const text = bytes.toString("utf8");
+/** Never throws. Blank lines give no values and no damage. @param text the bytes as UTF-8. */
+export function parseLine(bytes: Buffer, text = bytes.toString("utf8")): Salvage {
   const whole = parseObject(text);
   if (whole !== undefined) return { values: [whole], damaged: false };
   if (text.trim() === "" || text.trim() === "\uFEFF") return { values: [], damaged: false };

@@ -1,18 +1,15 @@
 // How many tokens a message takes, roughly: what is asked when no service has counted.
 import type { AgentMessage, AssistantMessage } from "../../protocol/message.ts";
+import { factsOf } from "./facts.ts";
 
 const CHARS_PER_TOKEN = 4;
 const IMAGE_TOKENS = 1200;
-const estimates = new WeakMap<AgentMessage, number>();
 
 /** Tokens of one message, roughly. Remembered per message object. */
 export function estimateTokens(message: AgentMessage): number {
-  let tokens = estimates.get(message);
-  if (tokens === undefined) {
-    tokens = estimate(message);
-    estimates.set(message, tokens);
-  }
-  return tokens;
+  const facts = factsOf(message);
+  facts.tokens ??= estimate(message);
+  return facts.tokens;
 }
 
 function estimate(message: AgentMessage): number {
