@@ -7,25 +7,28 @@ import type { AgentMessage } from "../../protocol/message.ts";
 
 export const SESSION_VERSION = 3;
 
+/** A field that a session can do without: one of another type counts as absent. */
+const spare = z.string().optional().catch(undefined);
+
 /** The first line. `version` is absent in the oldest files; `parentSession` is a session id or a path. */
 export const SessionHeader = z.looseObject({
   type: z.literal("session"),
   version: z.number().int().positive().optional(),
   id: z.string().min(1),
   timestamp: z.string(),
-  cwd: z.string().default(""),
-  title: z.string().optional(),
-  titleSource: z.string().optional(),
-  parentSession: z.string().optional(),
+  cwd: z.string().catch(""),
+  title: spare,
+  titleSource: spare,
+  parentSession: spare,
 });
 export type SessionHeader = z.infer<typeof SessionHeader>;
 
 /** The fixed-size line that oh-my-pi and veyyon keep before the header and rewrite in place. */
 export const TitleSlot = z.looseObject({
   type: z.literal("title"),
-  title: z.string().optional(),
-  source: z.string().optional(),
-  updatedAt: z.union([z.string(), z.number()]).optional(),
+  title: spare,
+  source: spare,
+  updatedAt: z.union([z.string(), z.number()]).optional().catch(undefined),
 });
 export type TitleSlot = z.infer<typeof TitleSlot>;
 

@@ -8,6 +8,8 @@ import { parseLine } from "./salvage.ts";
 import { encodeCwd, realCwd } from "./store.ts";
 
 const HEAD_BYTES = 4096;
+/** Read when the first piece ends inside the header: other programs keep lists of folders and files in it. */
+const LONG_HEAD_BYTES = 256 * 1024;
 const TAIL_BYTES = 32 * 1024;
 /** Files looked at side by side. */
 const PARALLEL = 16;
@@ -78,7 +80,9 @@ export async function sessionInfo(file: string): Promise<SessionInfo | undefined
   try {
     const info = await handle.stat();
     if (!info.isFile() || info.size === 0) return undefined;
-    const head = await readBytes(handle, 0, HEAD_BYTES);
+    const start = await readBytes(handle, 0, HEAD_BYTES);
+    const isCut = info.size > HEAD_BYTES && headerOf(values(start)) === undefined;
+    const head = isCut ? await readBytes(handle, 0, LONG_HEAD_BYTES) : start;
     const tailStart = Math.max(0, info.size - TAIL_BYTES);
     const tail = await readBytes(handle, tailStart, TAIL_BYTES);
     return describe(file, head, tail, { size: info.size, modified: info.mtimeMs, whole: tailStart === 0 });
@@ -96,26 +100,30 @@ function describe(
   facts: { size: number; modified: number; whole: boolean },
 ): SessionInfo | undefined {
   const first = values(head);
-  const slotAt = first.findIndex((value) => TitleSlot.safeParse(value).success);
-  const header = SessionHeader.safeParse(first[slotAt === 0 ? 1 : 0]);
-  if (!header.success) return undefined;
+  const header = headerOf(first);
+  if (header === undefined) return undefined;
   const last = facts.whole ? values(tail) : [...first, ...values(tail)];
   if (facts.whole && !last.some((value) => value["type"] === "message" || value["type"] === "custom_message")) return undefined;
   const named = last.findLast((value) => value["type"] === "session_info" || value["type"] === "title_change");
-  const slot = slotAt === 0 ? TitleSlot.parse(first[0]) : undefined;
-  const name = named?.["name"] ?? named?.["title"] ?? (slot?.title || header.data.title);
-  const created = Date.parse(header.data.timestamp);
+  const slot = TitleSlot.safeParse(first[0]);
+  const name = named?.["name"] ?? named?.["title"] ?? (slot.data?.title || header.title);
+  const created = Date.parse(header.timestamp);
   return {
     file,
-    id: header.data.id,
-    cwd: header.data.cwd,
+    id: header.id,
+    cwd: header.cwd,
     name: typeof name === "string" && name !== "" ? name : undefined,
     created: Number.isFinite(created) ? created : 0,
     modified: facts.modified,
     size: facts.size,
-    parentSession: header.data.parentSession,
+    parentSession: header.parentSession,
     firstMessage: preview(first) ?? (facts.whole ? preview(last) : undefined),
   };
+}
+
+/** The header among the first lines, where a title line may stand before it. */
+function headerOf(first: readonly Record<string, unknown>[]): SessionHeader | undefined {
+  return SessionHeader.safeParse(first[TitleSlot.safeParse(first[0]).success ? 1 : 0]).data;
 }
 
 /** The objects of the complete lines in a piece of a file; a piece that starts inside a line loses that one. */

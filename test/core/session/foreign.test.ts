@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, watch, writeFileSync } from "node
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { sessionInfo } from "../../../core/session/list.ts";
 import { afterTest } from "../../support/clean-up.ts";
 import { opened, soak, tempDir, usage, user, worker } from "./_helpers.ts";
 
@@ -158,6 +159,37 @@ describe("version 3 files", () => {
     expect(log.entries).toEqual([first]);
     expect(report.damage).toEqual([]);
   });
+});
+
+describe("what a session can do without", () => {
+  const first = { type: "message", id: "a", parentId: null, timestamp: at(1), message: user("hi") };
+  const wrong = [null, 5, ["x"], { a: 1 }];
+
+  it.each(["title", "titleSource", "parentSession", "cwd"])(
+    "a header whose %s is of another type is one without",
+    async (field) => {
+      for (const value of wrong) {
+        const file = write([{ ...header, [field]: value }, first]);
+        const { log, report } = await opened(file);
+        expect([log.id, log.name, log.parentSession]).toEqual([header.id, undefined, undefined]);
+        expect([log.entries, report.damage]).toEqual([[first], []]);
+        expect(await sessionInfo(file)).toMatchObject({ id: header.id, firstMessage: "hi" });
+      }
+    },
+  );
+
+  it.each(["title", "source", "updatedAt", "v", "pad"])(
+    "a title line whose %s is of another type is still one",
+    async (field) => {
+      for (const value of wrong) {
+        const file = write([{ ...JSON.parse(slot("by line", at(4))), [field]: value }, header, first]);
+        const { log } = await opened(file);
+        expect([log.id, log.entries]).toEqual([header.id, [first]]);
+        expect(log.name).toBe(field === "title" ? undefined : "by line");
+        expect(await sessionInfo(file)).toMatchObject({ id: header.id });
+      }
+    },
+  );
 });
 
 describe("older versions", () => {

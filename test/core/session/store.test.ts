@@ -69,6 +69,33 @@ describe("listing", () => {
   });
 });
 
+it("a header of any length that opens is listed, before a short history and a long one", async () => {
+  const dir = tempDir();
+  for (const folders of [50, 500, 1500])
+    for (const answer of ["short", "long ".repeat(20_000)]) {
+      const file = join(dir, `${folders}-${answer.length}.jsonl`);
+      const additionalDirectories = Array.from({ length: folders }, (_, n) => `/some/folder/of/a/big/work/place/${n}`);
+      const header = {
+        type: "session",
+        version: 3,
+        id: `h${folders}`,
+        timestamp: "",
+        cwd: "/p",
+        title: "T",
+        additionalDirectories,
+      };
+      const entries = [user("begin"), assistant(answer)].map((message, n) => ({
+        type: "message",
+        id: `e${n}`,
+        parentId: n === 0 ? null : "e0",
+        timestamp: "",
+        message,
+      }));
+      writeFileSync(file, [header, ...entries].map((line) => `${JSON.stringify(line)}\n`).join(""));
+      expect(await sessionInfo(file)).toMatchObject({ id: `h${folders}`, name: "T", firstMessage: "begin" });
+    }
+});
+
 describe("finding one session", () => {
   it("by path, id prefix, file name or id suffix; here first, then anywhere, the newest first", async () => {
     const sessionsDir = tempDir();
