@@ -15,7 +15,9 @@ export interface Facts {
 /** A constructor that gives back what it is given, so that the fields of a class below it are put on that. */
 const Given = function given(object: object) {
   return object;
-} as unknown as new (object: object) => object;
+} as unknown as new (
+  object: object,
+) => object;
 
 class Bearer extends Given {
   readonly #facts: Facts = { message: undefined, tokens: undefined, form: undefined };
