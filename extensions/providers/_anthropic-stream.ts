@@ -2,7 +2,7 @@
 // or the output limit cut stays open, and is therefore never run (public-bugs 20).
 import type { Messages } from "@anthropic-ai/sdk/resources/messages";
 import { ProviderError, type ProviderEvent, type TokenCounts } from "mortise/extension";
-import { parseArguments, type Renaming } from "./_content.ts";
+import { argumentText, callId, parseArguments, type Renaming } from "./_content.ts";
 
 type Wire = Messages.RawMessageStreamEvent;
 
@@ -13,8 +13,8 @@ type Block =
   | { type: "other" };
 
 export class MessageReader {
-  /** True once the service said that the message is complete; nothing may follow. */
-  finished = false;
+  /** The service said that the message is complete: what still comes is no part of it. */
+  #finished = false;
   readonly #names: Renaming;
   readonly #open = new Map<number, Block>();
   /** A call without arguments ends when something follows it: only then it is known that nothing was cut. */
@@ -35,13 +35,13 @@ export class MessageReader {
 
   /** The events that one event of the wire stands for. @throws {ProviderError} when it makes no sense. */
   *read(event: Wire): Generator<ProviderEvent> {
-    if (this.finished) return;
+    if (this.#finished || typeof event !== "object" || event === null) return;
     switch (event.type) {
       case "message_start":
         if (this.#started) throw broken("started a second message in the middle of the first");
         this.#started = true;
-        yield { type: "start", responseId: event.message.id };
-        yield { type: "usage", usage: counts(event.message.usage) };
+        yield { type: "start", responseId: event.message?.id };
+        yield { type: "usage", usage: counts(event.message?.usage) };
         return;
       case "content_block_start":
         yield* this.#settle();
@@ -54,12 +54,12 @@ export class MessageReader {
         yield* this.#end(event.index);
         return;
       case "message_delta":
-        this.#stop = event.delta.stop_reason ?? this.#stop;
+        this.#stop = event.delta?.stop_reason ?? this.#stop;
         if (this.#stop !== undefined && !isLength(this.#stop)) yield* this.#settle();
         yield { type: "usage", usage: counts(event.usage) };
         return;
       case "message_stop":
-        this.finished = true;
+        this.#finished = true;
         return;
     }
     // Pings and event types that came later than this code say nothing about the answer.
@@ -83,10 +83,10 @@ export class MessageReader {
     } else if (start.type === "tool_use") {
       const block = { type: "toolcall" as const, index: this.#count++, name: this.#names.from(start.name), json: [] as string[] };
       this.#open.set(index, block);
-      yield { type: "toolcall_start", index: block.index, id: start.id, name: block.name };
-      if (hasFields(start.input)) {
-        // Some compatible servers send the arguments with the start instead of as deltas.
-        const delta = JSON.stringify(start.input);
+      yield { type: "toolcall_start", index: block.index, id: callId(start.id), name: block.name };
+      // Some compatible servers send the arguments with the start instead of as deltas.
+      const delta = argumentText(start.input);
+      if (delta !== "") {
         block.json.push(delta);
         yield { type: "toolcall_delta", index: block.index, delta };
       }
@@ -100,9 +100,11 @@ export class MessageReader {
     else if (delta.type === "thinking_delta" && block.type === "thinking") {
       yield { type: "thinking_delta", index: block.index, delta: delta.thinking };
     } else if (delta.type === "signature_delta" && block.type === "thinking") block.signature += delta.signature;
-    else if (delta.type === "input_json_delta" && block.type === "toolcall" && delta.partial_json !== "") {
-      block.json.push(delta.partial_json);
-      yield { type: "toolcall_delta", index: block.index, delta: delta.partial_json };
+    else if (delta.type === "input_json_delta" && block.type === "toolcall") {
+      const json = argumentText(delta.partial_json);
+      if (json === "") return;
+      block.json.push(json);
+      yield { type: "toolcall_delta", index: block.index, delta: json };
     }
   }
 
@@ -158,14 +160,10 @@ function broken(what: string): ProviderError {
   return new ProviderError(`The service ${what}`, "retryable");
 }
 
-function hasFields(value: unknown): value is object {
-  return typeof value === "object" && value !== null && Object.keys(value).length > 0;
-}
-
 /** Only what the event names: the counts of the end complete those of the start. */
-function counts(usage: Partial<Messages.Usage> | Partial<Messages.MessageDeltaUsage> | undefined): Partial<TokenCounts> {
+function counts(usage: Partial<Messages.Usage> | Partial<Messages.MessageDeltaUsage> | null | undefined): Partial<TokenCounts> {
   const result: Partial<TokenCounts> = {};
-  if (usage === undefined) return result;
+  if (usage === undefined || usage === null) return result;
   if (typeof usage.input_tokens === "number") result.input = usage.input_tokens;
   if (typeof usage.output_tokens === "number") result.output = usage.output_tokens;
   if (typeof usage.cache_read_input_tokens === "number") result.cacheRead = usage.cache_read_input_tokens;

@@ -1,4 +1,5 @@
 // What both services want of content: pictures they can read, names and ids in their alphabet, text that is not blank.
+import { randomUUID } from "node:crypto";
 import type { ImageContent, InputContent, Model, ProviderRequest, ToolResultMessage } from "mortise/extension";
 
 const signatures: readonly [string, (head: string) => boolean][] = [
@@ -82,11 +83,24 @@ export function toolNames(request: ProviderRequest, maxLength: number): Renaming
   return renaming;
 }
 
+/** The id of a call as the service gave it, or one of our own: some servers give none, and results are told apart by them. */
+export function callId(given: unknown): string {
+  return typeof given === "string" && given !== "" ? given : `call_${randomUUID()}`;
+}
+
+/** Arguments are JSON text. Some servers send the object itself, and an empty one where the text is still to come. */
+export function argumentText(given: unknown): string {
+  if (typeof given === "string") return given;
+  return typeof given === "object" && given !== null && Object.keys(given).length > 0 ? JSON.stringify(given) : "";
+}
+
 /** A JSON object, `{}` for no text at all, or undefined when the text is not a whole object. */
 export function parseArguments(text: string): Record<string, unknown> | undefined {
   if (text.trim() === "") return {};
   try {
-    const value: unknown = JSON.parse(text);
+    const outer: unknown = JSON.parse(text);
+    // Some servers encode it twice.
+    const value: unknown = typeof outer === "string" ? JSON.parse(outer) : outer;
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
   } catch {
     // Broken off or malformed; the caller knows which.

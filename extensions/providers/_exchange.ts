@@ -1,7 +1,7 @@
 // One request and its response: the connection ends when the caller aborts, when nothing arrives for too long, and when the
 // reader goes away. `close` must run on every exit.
 import { type Context, defineSetting, ProviderError, type ProviderRequest, Transport, z } from "mortise/extension";
-import { type FaultSource, fault } from "./_faults.ts";
+import { FailureInBody, type FaultSource, fault } from "./_faults.ts";
 import type { Fetch } from "./_transport.ts";
 
 export const idleSetting = defineSetting({
@@ -29,6 +29,7 @@ export class Exchange implements FaultSource {
   readonly #context: Context;
   readonly #onAbort = () => this.#controller.abort();
   #timer: NodeJS.Timeout | undefined;
+  #tail: Uint8Array = new Uint8Array();
 
   constructor(request: ProviderRequest, baseUrl: string, ctx: Context) {
     this.signal = request.signal;
@@ -51,6 +52,11 @@ export class Exchange implements FaultSource {
       this.#listen();
       return this.#watch(await inner(input, init));
     };
+  }
+
+  /** True when the last thing that arrived is `[DONE]`: some servers end with it and give no reason. */
+  get sawEndMark(): boolean {
+    return /data:\s*\[DONE\]\s*$/.test(Buffer.from(this.#tail.subarray(-TAIL_BYTES)).toString("latin1"));
   }
 
   /** The failure event's error. */
@@ -88,19 +94,27 @@ export class Exchange implements FaultSource {
   async #watch(response: Response): Promise<Response> {
     this.#timer?.refresh();
     if (!response.ok) return failure(response);
-    if (response.body === null) return response;
+    const { status } = response;
+    if (response.body === null)
+      throw new ProviderError(`${this.#host} answered ${status} without a body`, "retryable", { status });
+    const page = () =>
+      new ProviderError(
+        `${this.#host} answered with a web page instead of an event stream: check the base URL "${this.baseUrl}"`,
+        "retryable",
+        { status },
+      );
     const type = response.headers.get("content-type") ?? "";
     if (/text\/html|application\/xhtml/i.test(type)) {
       void response.body.cancel().catch(() => {});
-      throw new ProviderError(
-        `${this.#host} answered with a web page instead of an event stream: check the base URL "${this.baseUrl}"`,
-        "retryable",
-        { status: response.status },
-      );
+      throw page();
     }
     const watched = noted(response.body, {
-      bytes: () => this.#timer?.refresh(),
+      bytes: (value) => {
+        this.#timer?.refresh();
+        this.#tail = value.length >= TAIL_BYTES ? value : Buffer.concat([this.#tail.subarray(-TAIL_BYTES), value]);
+      },
       json: (text) => notStreamed(text, this.#host),
+      page,
     });
     return new Response(watched, { status: response.status, statusText: response.statusText, headers: response.headers });
   }
@@ -108,31 +122,56 @@ export class Exchange implements FaultSource {
 
 interface Listener {
   /** Called for each piece. */
-  bytes(): void;
+  bytes(piece: Uint8Array): void;
   /** The error for a body that is JSON. */
   json(text: string): Error;
+  /** The error for a body that is a web page. */
+  page(): Error;
 }
 
 const OPENING_BRACE = 0x7b;
+const OPENING_BRACKET = 0x5b;
+const LESS_THAN = 0x3c;
+const CLOSING_BRACE = 0x7d;
+/** Longer than the end mark of a stream. */
+const TAIL_BYTES = 32;
 /** Error bodies are short; more of something else is of no use. */
 const MAX_JSON_BYTES = 64 * 1024;
 
 /** The same bytes. A pipe through a TransformStream costs several times as much. */
 function noted(body: ReadableStream<Uint8Array>, listener: Listener): ReadableStream<Uint8Array> {
   const reader = body.getReader();
-  let first = true;
+  let begun = false;
+  let last: number | undefined;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       const { done, value } = await reader.read();
-      if (done) return controller.close();
-      listener.bytes();
-      // No line of an event stream begins like that, and the SDKs would skip it without a word.
-      if (first && value[0] === OPENING_BRACE) throw listener.json(await rest(reader, value));
-      first = false;
+      if (done) {
+        // Some servers leave the blank line behind their last event out, and readers of event streams drop such an event.
+        if (last === CLOSING_BRACE) controller.enqueue(Buffer.from("\n\n"));
+        return controller.close();
+      }
+      listener.bytes(value);
+      last = value.at(-1) ?? last;
+      if (!begun) {
+        const opening = value.find((byte) => !isBlank(byte));
+        begun = opening !== undefined;
+        // No line of an event stream begins like that, and the SDKs would skip it without a word.
+        if (opening === OPENING_BRACE || opening === OPENING_BRACKET) throw listener.json(await rest(reader, value));
+        if (opening === LESS_THAN) {
+          void reader.cancel().catch(() => {});
+          throw listener.page();
+        }
+      }
       controller.enqueue(value);
     },
     cancel: (reason) => reader.cancel(reason),
   });
+}
+
+/** White space and the bytes of a byte order mark. */
+function isBlank(byte: number): boolean {
+  return byte <= 0x20 || byte === 0xef || byte === 0xbb || byte === 0xbf;
 }
 
 async function rest(reader: ReadableStreamDefaultReader<Uint8Array>, begun: Uint8Array): Promise<string> {
@@ -148,18 +187,10 @@ async function rest(reader: ReadableStreamDefaultReader<Uint8Array>, begun: Uint
   return Buffer.concat(pieces).toString("utf8");
 }
 
-/** Some servers and gateways answer a failure with status 200. */
-class FailureInBody extends Error {
-  /** As the SDKs hand out the error of a failure event. */
-  readonly error: unknown;
-  constructor(error: unknown) {
-    super("The service reported a failure");
-    this.error = error;
-  }
-}
-
+/** The error for JSON with status 200: some servers and gateways report a failure like that. */
 function notStreamed(text: string, host: string): Error {
-  const failure = FailureBody.safeParse(parsed(text));
+  const body = parsed(text);
+  const failure = FailureBody.safeParse(Array.isArray(body) ? body[0] : body);
   const words = failure.success ? (failure.data.error ?? failure.data.message ?? failure.data.detail) : undefined;
   if (words === undefined) return new ProviderError(`${host} answered with JSON instead of an event stream`, "retryable");
   return new FailureInBody(Wrapped.parse(parsed(normalised(text))).error);

@@ -30,7 +30,23 @@ const ErrorInfo = z.object({
   code: z.union([z.string(), z.number()]).nullish(),
   message: z.string().nullish(),
 });
-const ErrorBody = z.union([z.object({ error: ErrorInfo }).transform((body) => body.error), ErrorInfo]);
+type ErrorInfo = z.infer<typeof ErrorInfo>;
+const ErrorBody = z.union([
+  z.object({ error: ErrorInfo }).transform((body) => body.error),
+  z.object({ error: z.string() }).transform((body): ErrorInfo => ({ message: body.error })),
+  z.string().transform((message): ErrorInfo => ({ message })),
+  ErrorInfo,
+]);
+
+/** A failure that a service reports inside an answer it began well. */
+export class FailureInBody extends Error {
+  /** As the SDKs hand out the error of a failure event. */
+  readonly error: unknown;
+  constructor(error: unknown) {
+    super("The service reported a failure");
+    this.error = error;
+  }
+}
 
 const overflowTexts =
   /prompt is too long|input (?:is )?too long|exceeds? (?:the )?(?:model'?s? )?(?:maximum )?context|context[ _](?:length|window)[ _]?exceeded|maximum context length|context limit|input token count|too many (?:input )?tokens|exceeds the (?:available )?context size|request_too_large|string too long|reduce the length of (?:the )?messages|maximum prompt length/i;
@@ -50,8 +66,10 @@ export function fault(error: unknown, source: FaultSource): ProviderError {
   // Before a text is cut or its white space changed: a secret would not be recognised any more.
   const say: Say = (text) => shorten(redact(text, source.secrets));
   if (api.success && status !== undefined) return clean(fromStatus(error, status, api.data, say), source);
-  const body = api.success ? ErrorBody.safeParse(api.data.error) : undefined;
-  if (body?.success && (body.data.type || body.data.code || body.data.message)) return clean(fromStream(body.data, say), source);
+  // A failure event of which nothing can be read is still one, and no fault of the request.
+  if (api.success && api.data.error !== undefined) {
+    return clean(fromStream(ErrorBody.safeParse(api.data.error).data ?? {}, say), source);
+  }
   return clean(fromConnection(error, source, say), source);
 }
 
@@ -91,16 +109,17 @@ function kindOfStatus(status: number, text: string, empty: boolean): ProviderErr
 }
 
 /** A failure event inside a stream; there is no status any more. */
-function fromStream(info: z.infer<typeof ErrorInfo>, say: Say): ProviderError {
+function fromStream(info: ErrorInfo, say: Say): ProviderError {
   const word = String(info.type ?? info.code ?? "error");
-  const text = say(info.message || "no message");
-  const all = `${word} ${info.code ?? ""} ${text}`;
+  const text = say(info.message || "the service reported a failure without words");
+  const words = `${word} ${info.code ?? ""}`;
+  const all = `${words} ${text}`;
   let kind: ProviderErrorKind = "retryable";
   if (rateTexts.test(all) && !quotaTexts.test(all)) kind = "retryable";
   else if (overflowTexts.test(all)) kind = "overflow";
-  else if (quotaTexts.test(all)) kind = "quota";
-  else if (/authentication|permission|invalid_api_key|\b40[13]\b/.test(word)) kind = "auth";
-  else if (/invalid_request|not_found|content_filter|\b40[04]\b/.test(word)) kind = "fatal";
+  else if (quotaTexts.test(all) || /\b402\b/.test(words)) kind = "quota";
+  else if (/authentication|permission|invalid_api_key|\b40[13]\b/i.test(words)) kind = "auth";
+  else if (/invalid_request|bad_?request|not_?found|content_filter|\b4(?:0[04]|22)\b/i.test(words)) kind = "fatal";
   return new ProviderError(`${word}: ${text}`, kind);
 }
 
@@ -162,22 +181,20 @@ function withoutMarkup(text: string): string {
 /** What the service asks us to wait, in milliseconds. `now` is for tests. */
 export function waitHint(headers: Headers | undefined, now = Date.now()): number | undefined {
   if (!headers) return undefined;
-  const exact = Number(headers.get("retry-after-ms") ?? Number.NaN);
+  const exact = numberOf(headers.get("retry-after-ms"));
   if (exact >= 0) return exact;
-  const after = headers.get("retry-after");
-  if (after !== null) {
-    const seconds = Number(after);
-    if (seconds >= 0) return Math.ceil(seconds * 1000);
-    const date = Date.parse(after);
-    if (!Number.isNaN(date)) return Math.max(0, date - now);
-  }
-  const resetMs = Number(headers.get("x-ratelimit-reset-ms") ?? Number.NaN);
-  if (resetMs >= 0) return resetMs > now / 2 ? Math.max(0, resetMs - now) : resetMs;
+  const after = headers.get("retry-after") ?? "";
+  const seconds = numberOf(after);
+  if (seconds >= 0) return Math.ceil(seconds * 1000);
+  if (isDate(after)) return Math.max(0, Date.parse(after) - now);
   const waits: number[] = [];
-  const plain = headers.get("x-ratelimit-reset");
-  if (plain !== null) waits.push(resetWait(plain, now));
+  // Many servers name their limits in every response; one that is not used up does not hold us up.
+  if ((headers.get("x-ratelimit-remaining") ?? "0") === "0") {
+    const resetMs = numberOf(headers.get("x-ratelimit-reset-ms"));
+    if (resetMs >= 0) return resetMs > now / 2 ? Math.max(0, resetMs - now) : resetMs;
+    waits.push(resetWait(headers.get("x-ratelimit-reset") ?? "", now));
+  }
   for (const scope of ["requests", "tokens"]) {
-    // Both limits are always named; only a used-up one holds us up.
     if (headers.get(`x-ratelimit-remaining-${scope}`) === "0")
       waits.push(resetWait(headers.get(`x-ratelimit-reset-${scope}`) ?? "", now));
   }
@@ -185,14 +202,26 @@ export function waitHint(headers: Headers | undefined, now = Date.now()): number
   return known.length > 0 ? Math.max(...known) : undefined;
 }
 
-/** "6m0s", "250ms", seconds, or a point in time as Unix seconds or milliseconds. */
+/** Of a header that came twice the first value counts, as anywhere else. */
+function numberOf(header: string | null): number {
+  const text = header?.split(",")[0]?.trim() ?? "";
+  return text === "" ? Number.NaN : Number(text);
+}
+
+/** A point in time with a year in it. `Date.parse` takes nearly anything for one. */
+function isDate(text: string): boolean {
+  return /\b\d{4}\b/.test(text) && !Number.isNaN(Date.parse(text));
+}
+
+/** "6m0s", "250ms", seconds, or a point in time as Unix seconds or milliseconds, or as a date. */
 function resetWait(text: string, now: number): number {
-  const number = Number(text);
-  if (text.trim() !== "" && !Number.isNaN(number)) {
+  const number = numberOf(text);
+  if (!Number.isNaN(number)) {
     if (number > 1e11) return Math.max(0, number - now);
     if (number > 1e8) return Math.max(0, number * 1000 - now);
-    return number * 1000;
+    return Math.max(0, number * 1000);
   }
+  if (isDate(text)) return Math.max(0, Date.parse(text) - now);
   const parts = [...text.matchAll(/([\d.]+)(ms|s|m|h)/g)];
   const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
   return parts.length === 0

@@ -50,7 +50,7 @@ async function* answer(request: ProviderRequest, exchange: Exchange): AsyncGener
   });
   const reader = new CompletionReader(names);
   yield* relay(stream, reader);
-  if (!reader.finished) throw exchange.cut("before the answer was complete");
+  if (!reader.mayEnd && !(reader.hasContent && exchange.sawEndMark)) throw exchange.cut("before the answer was complete");
   yield* reader.finish();
 }
 

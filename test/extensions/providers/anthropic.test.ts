@@ -139,6 +139,76 @@ describe("anthropic: broken streams (case 20)", () => {
   });
 });
 
+describe("anthropic: servers that only resemble the service", () => {
+  const stop = (reason: string, rest: object = {}) => event("message_delta", { delta: { stop_reason: reason }, ...rest });
+  const call = (block: object, ...deltas: unknown[]) => [
+    event("content_block_start", { index: 0, content_block: { type: "tool_use", ...block } }),
+    ...deltas.map((partial_json) =>
+      event("content_block_delta", { index: 0, delta: { type: "input_json_delta", partial_json } }),
+    ),
+    event("content_block_stop", { index: 0 }),
+    stop("tool_use"),
+  ];
+  const text = [blockStart(), event("content_block_delta", { index: 0, delta: { type: "text_delta", text: "hi" } })];
+
+  it.each<[string, string[]]>([
+    ["no id", call({ name: "bash", input: {} }, '{"command":"true"}')],
+    ["an id that is a number", call({ id: 7, name: "bash", input: {} }, '{"command":"true"}')],
+    ["arguments at the start", call({ id: "a", name: "bash", input: { command: "true" } })],
+    ["arguments as text at the start", call({ id: "a", name: "bash", input: '{"command":"true"}' })],
+    ["arguments as an object", call({ id: "a", name: "bash" }, { command: "true" })],
+    ["arguments encoded twice", call({ id: "a", name: "bash" }, JSON.stringify('{"command":"true"}'))],
+  ])("call tools with %s", async (_name, writes) => {
+    const events = await run({ raw: { writes: [start(), ...writes] } });
+    const begun = events.find((each) => each.type === "toolcall_start");
+    expect(begun).toMatchObject({ id: expect.stringMatching(/./) });
+    expect(events).toContainEqual({ type: "toolcall_end", index: 0, arguments: { command: "true" } });
+    expect(events.at(-1)).toEqual({ type: "done", stopReason: "toolUse" });
+  });
+
+  it.each<[string, FakeReply["raw"]]>([
+    ["no counts", { writes: [event("message_start", { message: { usage: null } }), ...text, stop("end_turn", { usage: null })] }],
+    ["no message at the start", { writes: [event("message_start", {}), ...text, stop("end_turn")] }],
+    ["events that are none", { writes: [start(), "event: message_delta\ndata: null\n\n", ...text, stop("end_turn")] }],
+    ["a break between the reason and the end", { writes: [start(), ...text, stop("end_turn")], end: "destroy" }],
+    ["silence between the reason and the end", { writes: [start(), ...text, stop("end_turn")], end: "open" }],
+    [
+      "a failure between the reason and the end",
+      { writes: [start(), ...text, stop("end_turn"), event("error", { error: { type: "api_error", message: "late" } })] },
+    ],
+  ])("answer with %s", async (_name, raw) => {
+    const events = await run(raw === undefined ? {} : { raw });
+    expect(joined(events, "text_delta")).toBe("hi");
+    expect(events.at(-1)).toEqual({ type: "done", stopReason: "stop" });
+  });
+
+  it.each<[string, string, string]>([
+    ["a block without a start", event("content_block_start", { index: 0 }), "makes no sense"],
+    ["a delta without one", blockStart() + event("content_block_delta", { index: 0 }), "makes no sense"],
+    ["a failure that is no JSON", "event: error\ndata: upstream died\n\n", "upstream died"],
+    ["a failure without a word", "event: error\ndata: {}\n\n", "without words"],
+  ])("are asked again after %s", async (_name, broken, words) => {
+    const error = failureOf(await run({ raw: { writes: [start(), broken] } }));
+    expect(error).toMatchObject({ kind: "retryable", message: expect.stringContaining(words) });
+  });
+
+  it.each<[string, string, string]>([
+    ['\n  {"type":"error","error":{"type":"authentication_error","message":"bad key"}}', "auth", "bad key"],
+    ['[{"error":{"type":"authentication_error","message":"bad key"}}]', "auth", "bad key"],
+    ["\ufeff<html><title>Sign in</title></html>", "retryable", "web page"],
+  ])("say what is wrong where a stream should begin: %s", async (body, kind, words) => {
+    for (const writes of [[body], [...body]]) {
+      const error = failureOf(await run({ raw: { writes } }));
+      expect(error).toMatchObject({ kind, message: expect.stringContaining(words) });
+    }
+  });
+
+  it("may be asked again when they answer without a body", async () => {
+    const error = failureOf(await run({ raw: { status: 204, writes: [] } }));
+    expect(error).toMatchObject({ kind: "retryable", message: expect.stringContaining("204 without a body") });
+  });
+});
+
 describe("anthropic: abort", () => {
   it("closes the connection in the middle of a stream", async () => {
     const controller = new AbortController();
@@ -193,9 +263,27 @@ describe("anthropic: failures", () => {
     [{ "retry-after": "7" }, 7000],
     [{ "retry-after-ms": "250", "retry-after": "7" }, 250],
     [{ "x-ratelimit-reset-requests": "1m2s", "x-ratelimit-remaining-requests": "0" }, 62_000],
+    [{ "retry-after": "7, 7" }, 7000],
+    [{ "retry-after-ms": "", "retry-after": " 7 " }, 7000],
+    [{ "retry-after": "Mon, 30 Nov 2020 10:00:00 GMT" }, 0],
+    [{ "x-ratelimit-reset": "2" }, 2000],
+    [{ "x-ratelimit-reset": "2020-11-30T10:00:00Z", "x-ratelimit-remaining": "0" }, 0],
+    [{ "x-ratelimit-reset-ms": "250" }, 250],
   ])("reads the hint %j", async (headers, expected) => {
     const error = failureOf(await run({ failure: { status: 429, type: "rate_limit_error", headers } }));
     expect(error.retryAfterMs).toBe(expected);
+  });
+
+  it.each<Record<string, string>>([
+    { "retry-after": "soon" },
+    { "retry-after": "" },
+    { "retry-after": "120 apples" },
+    { "x-ratelimit-reset": "60", "x-ratelimit-remaining": "12" },
+    { "x-ratelimit-reset-ms": "60000", "x-ratelimit-remaining": "12" },
+    { "x-ratelimit-reset-tokens": "60s", "x-ratelimit-remaining-tokens": "12" },
+  ])("takes nothing for a hint that is none: %j", async (headers) => {
+    const error = failureOf(await run({ failure: { status: 500, headers } }));
+    expect(error.retryAfterMs).toBeUndefined();
   });
 
   it("does not retry by itself", async () => {
