@@ -45,6 +45,8 @@ const ABORT_LIMIT_MS = 2000;
 export interface ConversationOptions {
   readonly env: AgentEnvironment;
   readonly log: SessionLog;
+  /** Where tools work, when it is not the log's own directory because that is gone. */
+  readonly cwd?: string | undefined;
   readonly selection: Selection;
   readonly isSubagent?: boolean | undefined;
   readonly activeTools?: readonly string[] | undefined;
@@ -54,6 +56,7 @@ export interface ConversationOptions {
 export class Conversation implements RunConversation {
   readonly env: AgentEnvironment;
   readonly log: SessionLog;
+  readonly cwd: string;
   readonly inbox = new MessageQueue();
   readonly tools: ToolSet;
   readonly providerView = new ProviderView();
@@ -81,6 +84,7 @@ export class Conversation implements RunConversation {
   constructor(options: ConversationOptions) {
     this.env = options.env;
     this.log = options.log;
+    this.cwd = options.cwd ?? options.log.cwd;
     this.isSubagent = options.isSubagent ?? false;
     this.#prompt = new PromptCache({ env: this.env, context: () => this.context(), fixed: options.systemPrompt });
     this.#selection = { ...options.selection };
@@ -106,9 +110,6 @@ export class Conversation implements RunConversation {
 
   get id(): string {
     return this.log.id;
-  }
-  get cwd(): string {
-    return this.log.cwd;
   }
   get selection(): Readonly<Selection> {
     return this.#selection;

@@ -1,6 +1,7 @@
 // The live conversations of this process: one attached to the host, others detached (background work, subagents). Being
 // attached is a property of this table, not of a conversation: attaching only re-points, nothing is copied or replayed.
-import { realpathSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
+import { isAbsolute } from "node:path";
 import { ThinkingLevel } from "../../protocol/model.ts";
 import { CommandError } from "../kernel/errors.ts";
 import type { ConversationChange, Conversations, CreateConversation } from "../services/agent.ts";
@@ -8,9 +9,11 @@ import { FollowUpMode, InterruptMode, SteeringMode } from "../services/known-set
 import { Launch } from "../services/launch.ts";
 import { Models } from "../services/models.ts";
 import { SessionLog } from "../session/log.ts";
+import { damageText } from "../session/report.ts";
 import { Conversation } from "./conversation.ts";
 import type { ConversationHandle, MessageUpdateMode, QueueMode, Selection } from "./conversation-types.ts";
 import type { AgentEnvironment } from "./environment.ts";
+import { notice } from "./events.ts";
 import { sessionClosing } from "./hook-points.ts";
 import { untilAborted } from "./until-aborted.ts";
 import { unlimited } from "./work.ts";
@@ -80,6 +83,7 @@ export class ConversationTable implements Conversations {
     const conversation = new Conversation({
       env,
       log,
+      cwd: isDirectory(log.cwd) ? log.cwd : this.#options.cwd,
       selection: {
         model: options.selection?.model ?? initial.model,
         thinkingLevel: options.selection?.thinkingLevel ?? initial.thinkingLevel,
@@ -108,8 +112,14 @@ export class ConversationTable implements Conversations {
   }
 
   async #openLog(file: string): Promise<Conversation> {
-    const { log } = await SessionLog.open(file);
+    const { log, report } = await SessionLog.open(file);
     const conversation = this.create({ log });
+    const warn = (message: string) => conversation.emit(notice, { level: "warning", message, source: "session" });
+    const damage = damageText(file, report);
+    if (damage !== undefined) warn(damage);
+    if (conversation.cwd !== log.cwd) {
+      warn(`The working directory of the session is gone: "${log.cwd}". It goes on in "${conversation.cwd}"`);
+    }
     // While the host waits anyway, so that the first turn of a long session is like any other.
     await conversation.providerView.prepare(log.context());
     return conversation;
@@ -226,6 +236,15 @@ export class ConversationTable implements Conversations {
 
 function modeOf(value: string): QueueMode {
   return value === "all" ? "all" : "one-at-a-time";
+}
+
+/** A session may come from another machine, and folders go: nothing could run there. */
+function isDirectory(cwd: string): boolean {
+  try {
+    return isAbsolute(cwd) && statSync(cwd).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 function real(file: string): string {

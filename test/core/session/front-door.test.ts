@@ -1,0 +1,92 @@
+// Session files as the host meets them: what is told about a damaged or moved one, and that work goes on in it.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { startDaemon, type TestDaemon } from "../../../core/testing.ts";
+import { afterTest } from "../../support/clean-up.ts";
+import { assistant, user } from "./_helpers.ts";
+
+async function start(): Promise<TestDaemon> {
+  const daemon = await startDaemon({ watch: false });
+  afterTest(() => daemon.stop());
+  return daemon;
+}
+
+const header = (cwd: unknown) => ({ type: "session", version: 3, id: "0199-x", timestamp: "2026-01-01T00:00:00.000Z", cwd });
+const entry = (id: string, parentId: string | null, message: unknown) =>
+  JSON.stringify({ type: "message", id, parentId, timestamp: "2026-01-01T00:00:00.000Z", message });
+const first = entry("a1", null, user("one"));
+const second = entry("a2", "a1", assistant("two"));
+
+function stored(daemon: TestDaemon, name: string, content: string | Buffer): string {
+  const file = join(daemon.home, "stored", `${name}.jsonl`);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, content);
+  return file;
+}
+
+/** Opens a file and gives the notices that came of it. */
+async function opening(daemon: TestDaemon, file: string): Promise<string[]> {
+  const after = daemon.frames.length;
+  await daemon.ask("switch_session", { sessionPath: file });
+  const told = daemon.frames.slice(after).filter((frame) => frame.type === "notice" && frame["source"] === "session");
+  expect(told.map((frame) => frame["level"])).toEqual(told.map(() => "warning"));
+  return told.map((frame) => String(frame["message"]));
+}
+
+describe("what damage cost is told once, with its place, when the file is opened", () => {
+  const nul = Buffer.alloc(600);
+  const join3 = (...parts: (string | Buffer)[]) => Buffer.concat(parts.map((part) => Buffer.from(part)));
+  const damages: [name: string, tail: Buffer, told: RegExp | undefined][] = [
+    ["sound", join3(first, "\n", second, "\n"), undefined],
+    ["without a last LF", join3(first, "\n", second), undefined],
+    ["with CRLF and blank lines", join3(first, "\r\n\r\n", second, "\r\n"), undefined],
+    ["glued lines", join3(first, second, "\n"), undefined],
+    ["half a line at the end", join3(first, "\n", second, "\n", second.slice(0, 40)), /1 damaged line .*byte \d+ \(torn end\)/],
+    ["a run of NUL in the middle", join3(first, "\n", nul, "\n", second, "\n"), /1 damaged line .*\(unreadable\)/],
+    ["a run of NUL before an entry", join3(first, "\n", nul, second, "\n"), /1 damaged line .*\(partly unreadable\)/],
+    ["what is no entry", join3(first, "\n", '{"type":"message"}\n', second, "\n"), /1 damaged line .*\(not an entry\)/],
+    ["many", join3(first, "\n", "x\n".repeat(500), second, "\n"), /500 damaged lines .*byte \d+ \(unreadable\), .*\.\.\./],
+  ];
+
+  it("and both sound entries are there, the file is not changed, and the next turn works", async () => {
+    const daemon = await start();
+    for (const [name, tail, told] of damages) {
+      const content = Buffer.concat([Buffer.from(`${JSON.stringify(header(daemon.cwd))}\n`), tail]);
+      const file = stored(daemon, name, content);
+      expect(await opening(daemon, file), name).toEqual(told === undefined ? [] : [expect.stringMatching(told)]);
+      expect(readFileSync(file).equals(content)).toBe(true);
+      expect(await daemon.ask("get_messages"), name).toMatchObject({ messages: [user("one"), { role: "assistant" }] });
+      const end = (await daemon.prompt("three")).at(-1);
+      expect(end, name).toMatchObject({ type: "agent_end", messages: [{ role: "user" }, { stopReason: "stop" }] });
+      expect(readFileSync(file).subarray(0, content.length).equals(content)).toBe(true);
+    }
+  });
+});
+
+describe("a session whose working directory cannot be used", () => {
+  it("goes on in the daemon's, and says so; a branch of it does too", async () => {
+    const daemon = await start();
+    const aFile = stored(daemon, "in-the-way", "");
+    for (const cwd of ["/no/such/folder", "relative", "", undefined, aFile, join(aFile, "below")]) {
+      const file = stored(
+        daemon,
+        "gone",
+        `${JSON.stringify(header(cwd))}\n${first}\n${second}\n${entry("a3", "a2", user("x"))}\n`,
+      );
+      expect(await opening(daemon, file)).toEqual([expect.stringContaining(`goes on in "${daemon.cwd}"`)]);
+      expect(await daemon.callTool("bash", { command: "pwd" })).toMatchObject({ text: expect.stringContaining(daemon.cwd) });
+      await daemon.ask("branch", { entryId: "a3" });
+      expect(await daemon.ask("bash", { command: "pwd" })).toMatchObject({ output: `${daemon.cwd}\n` });
+      await daemon.ask("new_session");
+    }
+  });
+
+  it("which it has keeps it", async () => {
+    const daemon = await start();
+    const elsewhere = dirname(daemon.write("elsewhere/x", ""));
+    const file = stored(daemon, "there", `${JSON.stringify(header(elsewhere))}\n${first}\n`);
+    expect(await opening(daemon, file)).toEqual([]);
+    expect(await daemon.ask("bash", { command: "pwd" })).toMatchObject({ output: `${elsewhere}\n` });
+  });
+});
