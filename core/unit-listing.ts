@@ -37,7 +37,7 @@ export function createExtensions({ loader, kernel, untrusted }: UnitListing): Ex
         ({ id: unit, outcome, error, timings }): ReloadReport => ({
           id: unit,
           outcome: outcome === "skipped" ? "unchanged" : outcome,
-          ...(error === undefined ? {} : { error: errorMessage(error) }),
+          ...(error === undefined ? {} : { error: kernel.redact(errorMessage(error)) }),
           ...(timings === undefined ? {} : { ms: timings.evaluate + timings.setup }),
         }),
       );
@@ -74,7 +74,7 @@ function describe(unit: LoadedUnit, kernel: Kernel): UnitInfo {
     timings: { ...unit.timings },
     handlers: kernel.hooks.latencies.of(unit.id),
     errors: kernel.errorCount(unit.id),
-    ...(unit.error === undefined ? {} : { error: unit.error }),
+    ...(unit.error === undefined ? {} : { error: kernel.redact(unit.error) }),
   };
 }
 

@@ -21,6 +21,8 @@ export interface DispatcherOptions {
   sendText(json: string): void;
   contextFor(scope: Scope, invocation: Invocation): Context;
   reportError(owner: string, event: string, error: unknown): void;
+  /** Masks secrets in what a failure says. */
+  redact(text: string): string;
   /** Called after each answered command, for an extension's shutdown request. */
   onAnswered(): void;
   /** Checks results against the definition's schema; for tests. */
@@ -337,7 +339,7 @@ export class Dispatcher {
   }
 
   #fail(task: Task, error: unknown): void {
-    this.#options.send(failureFrame(task.id, task.type, error));
+    this.#options.send(failureFrame(task.id, task.type, error, this.#options.redact));
     if (!CommandError.is(error)) {
       this.#options.log.error(`Command "${task.type}" failed`, { error: errorMessage(error), stack: (error as Error)?.stack });
     }
@@ -346,8 +348,13 @@ export class Dispatcher {
 }
 
 /** The failure response of a command. */
-export function failureFrame(id: RequestId | undefined, command: string, error: unknown): Frame {
-  const frame: Frame = { id, type: "response", command, success: false, error: errorMessage(error) };
+export function failureFrame(
+  id: RequestId | undefined,
+  command: string,
+  error: unknown,
+  redact: (text: string) => string,
+): Frame {
+  const frame: Frame = { id, type: "response", command, success: false, error: redact(errorMessage(error)) };
   if (CommandError.is(error)) {
     if (error.code !== undefined) frame["code"] = error.code;
   } else {

@@ -26,7 +26,7 @@ export interface KernelOptions {
   sink: FrameSink;
   log: Logger;
   validateResults?: boolean;
-  /** Masks secrets in error frames. */
+  /** Masks secrets in error frames, failures and notices. */
   redact?: (text: string) => string;
   /** What the owner of a failure is shown of its stack. */
   authorStack?: (stack: string, owner: string) => string;
@@ -96,6 +96,7 @@ export class Kernel {
       sendText: (json) => options.sink.sendText(json),
       contextFor: (scope, invocation) => this.createContext(scope, { invocation, signal: this.#inputEnd.signal }),
       reportError: (owner, event, error) => this.reportError({ owner, event, error, phase: "command" }),
+      redact: (text) => this.redact(text),
       onAnswered: () => this.#actOnShutdown(),
       validateResults: options.validateResults ?? false,
     });
@@ -107,7 +108,14 @@ export class Kernel {
   }
 
   send(frame: Frame): void {
-    if (this.#muted?.has(frame.type) !== true) this.#options.sink.send(frame);
+    if (this.#muted?.has(frame.type) === true) return;
+    const text = frame.type === "notice" ? frame["message"] : undefined;
+    this.#options.sink.send(typeof text === "string" ? { ...frame, message: this.redact(text) } : frame);
+  }
+
+  /** The text without the secrets of this process. */
+  redact(text: string): string {
+    return this.#options.redact?.(text) ?? text;
   }
 
   /** Frames of these types are no longer sent: while everything is taken down they would tell of nothing but the end. */
@@ -143,7 +151,7 @@ export class Kernel {
 
   /** A request that was acknowledged failed afterwards: same id, same command (000_…, "Edge behavior"). */
   failLate(invocation: Invocation, error: unknown): void {
-    this.send(failureFrame(invocation.id, invocation.command, error));
+    this.send(failureFrame(invocation.id, invocation.command, error, (text) => this.redact(text)));
   }
 
   /** stdin closed: open and later host requests reject, work in commands is told to stop. */
@@ -174,15 +182,14 @@ export class Kernel {
   /** Reports an extension's failure as an `extension_error` frame: attributed, masked, the same one at most once a second. */
   reportError(report: ErrorReport): void {
     this.#errors.set(report.owner, this.errorCount(report.owner) + 1);
-    const redact = this.#options.redact ?? ((text: string) => text);
-    const message = redact(errorMessage(report.error));
+    const message = this.redact(errorMessage(report.error));
     const key = `${report.owner}\n${report.event}\n${message}`;
     const now = performance.now();
     if (now - (this.#recent.get(key) ?? Number.NEGATIVE_INFINITY) >= REPEAT_WINDOW_MS) {
       this.#recent.set(key, now);
       if (this.#recent.size > 500) this.#recent.clear();
       const stack = errorStack(report.error);
-      const shown = stack && redact(this.#options.authorStack?.(stack, report.owner) ?? stack);
+      const shown = stack && this.redact(this.#options.authorStack?.(stack, report.owner) ?? stack);
       this.send({
         type: "extension_error",
         extensionPath: report.owner,

@@ -50,6 +50,8 @@ export class AuthFile implements Credentials {
   readonly path: string;
   readonly #options: AuthFileOptions;
   readonly #told = new Set<string>();
+  /** Every key and token that was ever read: a renewed one, or one in a file that broke, is still no text for others. */
+  readonly #known = new Set<string>();
   readonly #refreshes = new Map<string, Promise<Credential>>();
   #snapshot: Snapshot | undefined;
   #writes: Promise<unknown> = Promise.resolve();
@@ -106,16 +108,17 @@ export class AuthFile implements Credentials {
   }
 
   secrets(): readonly string[] {
-    const secrets = new Set<string>(this.#options.otherSecrets());
     for (const provider of this.list()) {
       const credential = this.get(provider);
-      if (credential?.type === "api_key") secrets.add(credential.key);
+      if (credential?.type === "api_key") this.#known.add(credential.key);
       else if (credential) {
-        secrets.add(credential.access);
-        if (credential.refresh) secrets.add(credential.refresh);
+        this.#known.add(credential.access);
+        if (credential.refresh) this.#known.add(credential.refresh);
       }
     }
-    return [...secrets].filter((secret) => secret !== "");
+    const secrets = new Set([...this.#options.otherSecrets(), ...this.#known]);
+    // The longest first: one may begin with another, and the rest of it would stay.
+    return [...secrets].filter((secret) => secret !== "").sort((one, other) => other.length - one.length);
   }
 
   /** The entries as they are now; read again only when the file changed. */

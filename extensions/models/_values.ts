@@ -27,6 +27,11 @@ export class Values {
     return value.startsWith("!") || (this.#fromEnv(value) ?? value).trim() !== "";
   }
 
+  /** The value as far as it is known without running a command. */
+  peek(value: string | undefined): string | undefined {
+    return value === undefined || value.startsWith("!") ? undefined : (this.#fromEnv(value) ?? value).trim();
+  }
+
   /** @throws {ProviderError} kind auth when the command fails; its output is never quoted. */
   async resolve(value: string): Promise<string> {
     const found = value.startsWith("!") ? await this.#command(value.slice(1).trim()) : (this.#fromEnv(value) ?? value);

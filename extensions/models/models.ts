@@ -40,7 +40,7 @@ export default defineExtension({
           new AuthFile({
             home: launch.home,
             report: (level, message) => ctx.send(notice, { level, message, source: "credentials" }),
-            otherSecrets: () => knownSecrets(launch, values),
+            otherSecrets: () => knownSecrets(launch, files, values),
           }),
       }),
       defineService(Models, { create: open }),
@@ -54,13 +54,27 @@ export default defineExtension({
 });
 
 /** Secrets that this process knows and that auth.json does not hold. */
-function* knownSecrets(launch: Launch, values: Values): Generator<string> {
+function* knownSecrets(launch: Launch, files: ModelsFiles, values: Values): Generator<string> {
   if (launch.options.apiKey) yield launch.options.apiKey;
   for (const { keyNames } of Object.values(knownProviders)) for (const name of keyNames) yield launch.env[name] ?? "";
   for (const [name, value] of Object.entries(launch.env)) {
     if (value === undefined) continue;
     if (/_(?:API_KEY|AUTH_TOKEN)$/.test(name)) yield value;
-    else if (/^(?:HTTPS?|ALL)_PROXY$/i.test(name) && URL.canParse(value)) yield decodeURIComponent(new URL(value).password);
+    else if (/^(?:HTTPS?|ALL)_PROXY$/i.test(name)) yield* passwordsOf(value);
   }
+  // Before they are used as well: the file may be shown first. Those of a project are its own until then.
+  for (const { apiKey } of files.merged(false).providers.values()) yield values.peek(apiKey) ?? "";
   yield* values.secrets;
+}
+
+/** The password in an address as it is written and as it is sent; any text may come, with a scheme or without. */
+function* passwordsOf(address: string): Generator<string> {
+  const written = /^(?:[a-z][a-z0-9+.-]*:\/\/)?[^/:@]*:([^/]*)@/i.exec(address)?.[1];
+  if (written === undefined) return;
+  yield written;
+  try {
+    yield decodeURIComponent(written);
+  } catch {
+    // A per cent sign that stands for itself.
+  }
 }

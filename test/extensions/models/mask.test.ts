@@ -1,5 +1,5 @@
 // Secrets of the daemon in what tools report and give: the host and the model see "[redacted]" (docs/runtime.md, "Redaction").
-import { defineHook, defineTool, toolProgress, z } from "mortise/extension";
+import { CommandError, defineCommand, defineHook, defineTool, notice, toolProgress, z } from "mortise/extension";
 import { type StartOptions, startDaemon, type TestDaemon } from "mortise/testing";
 import { afterEach, expect, test } from "vitest";
 
@@ -38,6 +38,64 @@ test("a tool's progress and its result are masked, texts and details alike; noth
     details: { text: "key [redacted], and [redacted]" },
   });
   expect((await d.callTool("teller", { texts: ["harmless"] })).updates).toEqual(["harmless"]);
+});
+
+test.each([
+  [
+    "with a character that is sent as another",
+    "http://u:p%40ssword-CANARY@127.0.0.1:1/",
+    ["p%40ssword-CANARY", "p@ssword-CANARY"],
+  ],
+  ["with a per cent sign of its own", "http://u:50%-off-CANARY@127.0.0.1:1/", ["50%-off-CANARY"]],
+  ["without a scheme", "u:plain-word-CANARY@127.0.0.1:1", ["plain-word-CANARY"]],
+])("the password of a proxy %s is masked, and so is everything else", async (_what, address, passwords) => {
+  const d = await start({ env: { HTTPS_PROXY: address }, extensions: { teller: [teller] } });
+  const told = await d.callTool("teller", { texts: [`${passwords.join(" ")} ${SECRET} ${address}`] });
+  expect(told.text).toContain("[redacted] [redacted]");
+  for (const secret of [SECRET, ...passwords]) expect(told.text).not.toContain(secret);
+});
+
+test("a key of models.yml is masked before it was ever used; a renewed or removed one stays masked", async () => {
+  const key = "mine-CANARY-0123456789";
+  const provider = `{ baseUrl: "http://127.0.0.1:1/v1", api: openai-completions, apiKey: ${key}, models: [{ id: m }] }`;
+  const d = await start({
+    files: { ...files, "models.yml": `providers:\n  mine: ${provider}\n` },
+    extensions: { teller: [teller] },
+  });
+  expect((await d.callTool("teller", { texts: [`${key} ${SECRET}`] })).text).toBe("[redacted] [redacted]");
+  d.write("auth.json", JSON.stringify({ anthropic: { type: "api_key", key: "another-CANARY-012345" } }));
+  expect((await d.callTool("teller", { texts: [`another-CANARY-012345 ${SECRET}`] })).text).toBe("[redacted] [redacted]");
+  d.write("auth.json", "{ broken");
+  expect((await d.callTool("teller", { texts: [SECRET] })).text).toBe("[redacted]");
+});
+
+test("failures, notices and the list of extensions say nothing of a key", async () => {
+  const command = defineCommand({
+    name: "leak",
+    group: "Process",
+    summary: "Fails with a key in its words.",
+    concurrency: "serial",
+    params: z.object({ expected: z.boolean() }),
+    example: { params: { expected: true }, failure: "No" },
+    run(ctx, { expected }) {
+      ctx.send(notice, { level: "info", message: `noticed ${SECRET}`, source: "leak" });
+      throw expected ? new CommandError(`refused ${SECRET}`) : new Error(`broke ${SECRET}`);
+    },
+  });
+  const d = await start({
+    files: { ...files, "extensions/broken.ts": `throw new Error("loaded ${SECRET}");\n` },
+    extensions: { leak: [command] },
+  });
+  for (const [expected, error] of [
+    [true, "refused [redacted]"],
+    [false, "broke [redacted]"],
+  ] as const)
+    expect(await d.request("leak", { expected })).toMatchObject({ success: false, error });
+  expect(d.frames.find((frame) => frame.type === "notice" && frame["source"] === "leak")).toMatchObject({
+    message: "noticed [redacted]",
+  });
+  expect(JSON.stringify(await d.ask("get_extensions"))).toContain("loaded [redacted]");
+  expect(JSON.stringify(d.frames)).not.toContain(SECRET);
 });
 
 test("what a command prints is masked while it runs", async () => {
