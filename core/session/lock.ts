@@ -24,6 +24,8 @@ const UNREADABLE_GRACE_MS = 5_000;
 const FOREIGN_GRACE_MS = 24 * 60 * 60 * 1000;
 
 export interface SessionLock {
+  /** The real path of what is locked. */
+  readonly file: string;
   readonly lockFile: string;
   /** The owner before died without letting go. */
   readonly takenOver: boolean;
@@ -43,7 +45,8 @@ export function realFile(file: string): string {
 
 /** Takes the lock of a session file. @throws {SessionLockedError} when a live process holds it; system errors pass through. */
 export function acquireLock(file: string): SessionLock {
-  const lockFile = `${realFile(file)}.lock`;
+  const real = realFile(file);
+  const lockFile = `${real}.lock`;
   const content = JSON.stringify(ownIdentity());
   const takenOver = !createExclusive(lockFile, content);
   if (takenOver) {
@@ -58,6 +61,7 @@ export function acquireLock(file: string): SessionLock {
   }
   let held = true;
   return {
+    file: real,
     lockFile,
     takenOver,
     release() {

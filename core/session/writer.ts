@@ -1,5 +1,6 @@
 // The writing end of one session file: appends whole lines in single synchronous writes, keeps what could not be written, and
-// replaces files of older versions as a whole.
+// replaces as a whole, after a backup, what cannot be appended to: files of older versions, and files that another program cut
+// short or put in this one's place.
 import { randomBytes } from "node:crypto";
 import {
   closeSync,
@@ -14,16 +15,21 @@ import {
   readSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { SessionHeader, TitleSlot } from "./entry.ts";
 import { SessionLockedError, SessionWriteError } from "./errors.ts";
 import { acquireLock, realFile, type SessionLock } from "./lock.ts";
+import { parseLine } from "./salvage.ts";
 import { Slices } from "./slices.ts";
 
 const LF = 10;
+/** As far as a header is looked for: see read.ts. */
+const MAX_HEADER_BYTES = 1024 * 1024;
 /** Characters written at once when a whole file is made. */
 const CHUNK_LENGTH = 256 * 1024;
 
@@ -39,8 +45,10 @@ export class SessionWriter {
   readonly #allLines: () => Iterable<string>;
   #lock: SessionLock | undefined;
   #fd: number | undefined;
+  /** The file behind the descriptor. */
+  #identity: { dev: number; ino: number } | undefined;
   #outdated: boolean;
-  /** Bytes the file should have; another value means that someone else wrote to it. */
+  /** Bytes the file should have; another value means that someone else wrote to it, fewer that something of it is lost. */
   #size: number;
   /** Whether the last byte is known to be a LF. */
   #endKnown = false;
@@ -170,10 +178,11 @@ export class SessionWriter {
   }
 
   #flush(): void {
-    const fd = this.#descriptor();
-    if (fd === undefined) return this.#recreate();
-    if (this.#outdated) return this.#replace();
-    const { size } = fstatSync(fd);
+    const there = this.#fileNow();
+    if (there === undefined) return this.#recreate();
+    if (this.#outdated) return this.#migrate();
+    const { fd, size } = there;
+    if (!there.continues) return this.#replace(size);
     const fence = size === 0 || this.#endsWithNewline(fd, size) ? "" : "\n";
     const bytes = Buffer.from(`${fence}${this.#pending.join("\n")}\n`, "utf8");
     const written = writeSync(fd, bytes);
@@ -184,13 +193,48 @@ export class SessionWriter {
     this.#pending = [];
   }
 
-  /** The file that has the name now, should it have been removed or replaced under us; undefined when there is none. */
-  #descriptor(): number | undefined {
-    if (this.#fd !== undefined && fstatSync(this.#fd).nlink > 0) return this.#fd;
+  /**
+   * The file that has the name now, should it have been removed, moved or replaced under us; undefined when there is none.
+   * `continues` is false when it lacks something of what was in it, or is another session's or none.
+   */
+  #fileNow(): { fd: number; size: number; continues: boolean } | undefined {
+    const found = this.#stat();
+    if (found === undefined) {
+      this.#closeDescriptor();
+      return undefined;
+    }
+    const { size, dev, ino } = found;
+    const isWhole = size >= this.#size;
+    if (this.#fd !== undefined && dev === this.#identity?.dev && ino === this.#identity.ino) {
+      return { fd: this.#fd, size, continues: isWhole };
+    }
     this.#closeDescriptor();
-    if (statSync(this.file, { throwIfNoEntry: false }) === undefined) return undefined;
-    this.#fd = openSync(this.file, constants.O_RDWR | constants.O_APPEND);
-    return this.#fd;
+    const fd = openSync(this.#path, constants.O_RDWR | constants.O_APPEND);
+    this.#hold(fd);
+    // A device takes what it takes; only a file is ever replaced.
+    const continues = !found.isFile() || (isWhole && sessionIn(fd) === sessionOf(this.#allLines()));
+    return { fd, size, continues };
+  }
+
+  /** What the lock is for: a symbolic link that was put in the place of the file, or led to it, is not followed elsewhere. */
+  get #path(): string {
+    return this.#lock?.file ?? this.file;
+  }
+
+  /** By name; a folder that cannot be looked into any more is no reason to stop writing to what is open. */
+  #stat(): Stats | undefined {
+    try {
+      return statSync(this.#path, { throwIfNoEntry: false });
+    } catch (error) {
+      if (this.#fd === undefined) throw error;
+      return fstatSync(this.#fd);
+    }
+  }
+
+  #hold(fd: number): void {
+    this.#fd = fd;
+    const { dev, ino } = fstatSync(fd);
+    this.#identity = { dev, ino };
   }
 
   #closeDescriptor(): void {
@@ -207,15 +251,15 @@ export class SessionWriter {
   }
 
   #recreate(): void {
-    mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 });
-    const fd = openSync(this.file, "ax+", 0o600);
-    this.#fd = fd;
+    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
+    const fd = openSync(this.#path, "ax+", 0o600);
+    this.#hold(fd);
     this.#adopt(fd, writeAll(fd, this.#allLines()));
   }
 
   /** `fd` is the file now, and everything in memory is in it. */
   #adopt(fd: number, size: number): void {
-    this.#fd = fd;
+    this.#hold(fd);
     this.#size = size;
     this.#endKnown = true;
     this.#exists = true;
@@ -224,12 +268,17 @@ export class SessionWriter {
     this.#pending = [];
   }
 
+  #migrate(): void {
+    const { size } = statSync(this.#path);
+    if (size !== this.#size) throw new Error("the file was changed by another program after it was read");
+    this.#replace(size);
+  }
+
   /** Backup, new file beside, rename: a crash at any point leaves the old or the new file, complete. */
-  #replace(): void {
-    const target = realFile(this.file);
-    const before = statSync(target);
-    if (before.size !== this.#size) throw new Error("the file was changed by another program after it was read");
-    copyFileSync(target, `${target}.bak-${new Date().toISOString().replace(/[:.]/g, "-")}`, constants.COPYFILE_EXCL);
+  #replace(sizeNow: number): void {
+    const target = this.#path;
+    if (sizeNow > 0)
+      copyFileSync(target, `${target}.bak-${new Date().toISOString().replace(/[:.]/g, "-")}`, constants.COPYFILE_EXCL);
     const temporary = `${target}.tmp-${process.pid}-${randomBytes(4).toString("hex")}`;
     const fd = openSync(temporary, "ax+", 0o600);
     try {
@@ -244,6 +293,31 @@ export class SessionWriter {
       throw error;
     }
   }
+}
+
+/** Id of the session whose header stands at the beginning of a file; undefined when there is none. */
+function sessionIn(fd: number): string | undefined {
+  for (const length of [4096, MAX_HEADER_BYTES]) {
+    const bytes = Buffer.alloc(length);
+    const read = readSync(fd, bytes, 0, length, 0);
+    const id = sessionOf(bytes.toString("utf8", 0, read).split("\n"));
+    if (id !== undefined || read < length) return id;
+  }
+  return undefined;
+}
+
+/** Id in the header among the first lines; a title line and blank ones may stand before it. */
+function sessionOf(lines: Iterable<string>): string | undefined {
+  for (const line of lines) {
+    const { values, damaged } = parseLine(Buffer.from(line));
+    if (damaged && values.length === 0) return undefined;
+    for (const value of values) {
+      const header = SessionHeader.safeParse(value);
+      if (header.success) return header.data.id;
+      if (!TitleSlot.safeParse(value).success) return undefined;
+    }
+  }
+  return undefined;
 }
 
 /** Removes half-made copies that a killed owner left beside the file. Only for the holder of its lock. */
