@@ -98,6 +98,7 @@ export {
   type ProviderEvent,
   type ProviderRequest,
   type TokenCounts,
+  type ToolChoice,
   type ToolSchema,
 } from "./agent/provider.ts";
 export { defineSetting, type SettingDefinition } from "./agent/settings.ts";

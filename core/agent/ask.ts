@@ -14,6 +14,7 @@ import type { ProviderRequest } from "./provider.ts";
 import { askHandlers, type Run } from "./run.ts";
 import { abortReason, type StreamPort, type StreamResult, streamAnswer } from "./stream.ts";
 import { TextGuard } from "./text-guard.ts";
+import { refusesChoice } from "./tool-choice.ts";
 import { untilAborted } from "./until-aborted.ts";
 
 export interface ModelAnswer extends StreamResult {
@@ -37,17 +38,29 @@ export async function preflight(ctx: Context, model: Model | undefined, signal: 
   return { model, resolved: models && (await untilAborted(models.key(model), signal, 0)) };
 }
 
-/** Asks once; when the service refuses a login that can be renewed, renews it and asks again. */
+/**
+ * Asks once; when the service refuses a login that can be renewed, renews it and asks again, and when it refuses to be told which
+ * tool to call, asks again without.
+ */
 export async function askModel(run: Run): Promise<ModelAnswer> {
-  const answer = await askOnce(run);
+  const asked: Asked = { toolChoice: undefined };
+  let answer = await askOnce(run, asked);
   const { model } = run.conversation.selection;
-  if (answer.outcome !== "failed" || answer.started || answer.error?.kind !== "auth" || model === undefined) return answer;
-  const renewing = run.ctx.tryUse(Models)?.renew?.(model);
-  const renewed = renewing === undefined ? false : await untilAborted(renewing, run.signal, 0);
-  return renewed === true && !run.signal.aborted ? askOnce(run) : answer;
+  if (answer.outcome === "failed" && !answer.started && answer.error?.kind === "auth" && model !== undefined) {
+    const renewing = run.ctx.tryUse(Models)?.renew?.(model);
+    const renewed = renewing === undefined ? false : await untilAborted(renewing, run.signal, 0);
+    if (renewed === true && !run.signal.aborted) answer = await askOnce(run, asked);
+  }
+  const isRefused = answer.outcome === "failed" && !answer.started && refusesChoice(answer.error, asked.toolChoice);
+  return isRefused && !run.signal.aborted ? askOnce(run, asked, "auto") : answer;
 }
 
-async function askOnce(run: Run): Promise<ModelAnswer> {
+/** What the last request asked for, known once handlers have seen it. */
+interface Asked {
+  toolChoice: ProviderRequest["toolChoice"];
+}
+
+async function askOnce(run: Run, asked: Asked, toolChoice?: "auto"): Promise<ModelAnswer> {
   const { conversation, signal } = run;
   const { model } = conversation.selection;
   try {
@@ -56,7 +69,9 @@ async function askOnce(run: Run): Promise<ModelAnswer> {
     if (provider === undefined)
       throw new ProviderError(`No provider speaks "${model.api}", which ${model.provider}/${model.id} needs`, "fatal");
     const watches = await watchesOf(run);
-    const request = await buildRequest(run, watches.signal);
+    const built = await buildRequest(run, watches.signal);
+    const request = toolChoice === undefined ? built : { ...built, toolChoice };
+    asked.toolChoice = request.toolChoice;
     if (signal.aborted) throw new ProviderError("Aborted", "aborted");
     const release = provider.scope.lease("run");
     try {

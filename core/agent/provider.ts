@@ -17,6 +17,12 @@ export interface ToolSchema {
   readonly parameters: Record<string, unknown>;
 }
 
+/**
+ * Which tools the answer may call: any (`auto`), none, at least one (`required`), or the one that is named. The last two are a
+ * wish: where the service knows no such choice, or not beside what else is asked for, the provider leaves the choice to the model.
+ */
+export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
+
 export interface ProviderRequest {
   readonly model: Model;
   /** Blocks in order; the first ones are stable across turns so that caches hold. */
@@ -30,7 +36,8 @@ export interface ProviderRequest {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Upper bound of output tokens; defaults to the model's. */
   readonly maxTokens?: number | undefined;
-  readonly toolChoice?: "auto" | "none" | undefined;
+  /** Defaults to `auto`. */
+  readonly toolChoice?: ToolChoice | undefined;
   /** Stable per conversation, for providers that route caches by it. */
   readonly sessionId?: string | undefined;
 }

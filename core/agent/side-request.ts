@@ -6,8 +6,9 @@ import type { Context } from "../kernel/context.ts";
 import { ProviderError } from "../kernel/errors.ts";
 import { Models } from "../services/models.ts";
 import { betweenUsers, cleanText, ProviderView } from "../session/repair.ts";
-import type { ToolSchema } from "./provider.ts";
+import type { ToolChoice, ToolSchema } from "./provider.ts";
 import { streamAnswer } from "./stream.ts";
+import { refusesChoice } from "./tool-choice.ts";
 import { untilAborted } from "./until-aborted.ts";
 
 export interface SideRequest {
@@ -16,7 +17,7 @@ export interface SideRequest {
   readonly messages: readonly AgentMessage[];
   /** Offered for the sake of a cached prefix; the model may not call them with `toolChoice` none. */
   readonly tools?: readonly ToolSchema[] | undefined;
-  readonly toolChoice?: "auto" | "none" | undefined;
+  readonly toolChoice?: ToolChoice | undefined;
   /** Upper bound of output tokens; the model's own limit holds as well. */
   readonly maxTokens?: number | undefined;
   /** Defaults to off, clamped to what the model can do. */
@@ -64,6 +65,8 @@ export async function sideRequest(ctx: Context, request: SideRequest): Promise<S
       provider.definition.stream(sent, own),
     );
     if (outcome === "aborted") throw new ProviderError("Aborted", "aborted");
+    if (outcome === "failed" && refusesChoice(error, request.toolChoice))
+      return sideRequest(ctx, { ...request, toolChoice: "auto" });
     if (outcome === "failed") throw error ?? new ProviderError(message.errorMessage ?? "The model service failed", "fatal");
     return { text: textOf(message), message };
   } finally {

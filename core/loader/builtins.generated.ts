@@ -159,38 +159,39 @@ import m154 from "../../extensions/subagents/assignment.ts";
 import m155 from "../../extensions/subagents/bundled-agents.ts";
 import m156 from "../../extensions/subagents/get-subagent-messages.ts";
 import m157 from "../../extensions/subagents/get-subagents.ts";
-import m158 from "../../extensions/subagents/service.ts";
-import m159 from "../../extensions/subagents/set-subagent-subscription.ts";
-import m160 from "../../extensions/subagents/settings.ts";
-import m161 from "../../extensions/subagents/subagent-event.ts";
-import m162 from "../../extensions/subagents/subagent-lifecycle.ts";
-import m163 from "../../extensions/subagents/subagent-progress.ts";
-import m164 from "../../extensions/subagents/yield.ts";
-import m165 from "../../extensions/templates/templates.ts";
-import m166 from "../../extensions/thinking/cycle-thinking-level.ts";
-import m167 from "../../extensions/thinking/get-available-thinking-levels.ts";
-import m168 from "../../extensions/thinking/set-thinking-level.ts";
-import m169 from "../../extensions/thinking/thinking-level-changed.ts";
-import m170 from "../../extensions/todos/eager.ts";
-import m171 from "../../extensions/todos/nudge.ts";
-import m172 from "../../extensions/todos/reminder.ts";
-import m173 from "../../extensions/todos/set-todos.ts";
-import m174 from "../../extensions/todos/todo-auto-clear.ts";
-import m175 from "../../extensions/todos/todo-phases.ts";
-import m176 from "../../extensions/todos/todo-reminder.ts";
-import m177 from "../../extensions/todos/todos.ts";
-import m178 from "../../extensions/trust/guardian.ts";
-import m179 from "../../extensions/ui/cancel.ts";
-import m180 from "../../extensions/ui/confirm.ts";
-import m181 from "../../extensions/ui/editor.ts";
-import m182 from "../../extensions/ui/input.ts";
-import m183 from "../../extensions/ui/notify.ts";
-import m184 from "../../extensions/ui/open-url.ts";
-import m185 from "../../extensions/ui/select.ts";
-import m186 from "../../extensions/ui/set-editor-text.ts";
-import m187 from "../../extensions/ui/set-status.ts";
-import m188 from "../../extensions/ui/set-title.ts";
-import m189 from "../../extensions/ui/set-widget.ts";
+import m158 from "../../extensions/subagents/last-call.ts";
+import m159 from "../../extensions/subagents/service.ts";
+import m160 from "../../extensions/subagents/set-subagent-subscription.ts";
+import m161 from "../../extensions/subagents/settings.ts";
+import m162 from "../../extensions/subagents/subagent-event.ts";
+import m163 from "../../extensions/subagents/subagent-lifecycle.ts";
+import m164 from "../../extensions/subagents/subagent-progress.ts";
+import m165 from "../../extensions/subagents/yield.ts";
+import m166 from "../../extensions/templates/templates.ts";
+import m167 from "../../extensions/thinking/cycle-thinking-level.ts";
+import m168 from "../../extensions/thinking/get-available-thinking-levels.ts";
+import m169 from "../../extensions/thinking/set-thinking-level.ts";
+import m170 from "../../extensions/thinking/thinking-level-changed.ts";
+import m171 from "../../extensions/todos/eager.ts";
+import m172 from "../../extensions/todos/nudge.ts";
+import m173 from "../../extensions/todos/reminder.ts";
+import m174 from "../../extensions/todos/set-todos.ts";
+import m175 from "../../extensions/todos/todo-auto-clear.ts";
+import m176 from "../../extensions/todos/todo-phases.ts";
+import m177 from "../../extensions/todos/todo-reminder.ts";
+import m178 from "../../extensions/todos/todos.ts";
+import m179 from "../../extensions/trust/guardian.ts";
+import m180 from "../../extensions/ui/cancel.ts";
+import m181 from "../../extensions/ui/confirm.ts";
+import m182 from "../../extensions/ui/editor.ts";
+import m183 from "../../extensions/ui/input.ts";
+import m184 from "../../extensions/ui/notify.ts";
+import m185 from "../../extensions/ui/open-url.ts";
+import m186 from "../../extensions/ui/select.ts";
+import m187 from "../../extensions/ui/set-editor-text.ts";
+import m188 from "../../extensions/ui/set-status.ts";
+import m189 from "../../extensions/ui/set-title.ts";
+import m190 from "../../extensions/ui/set-widget.ts";
 
 /** Every built-in unit; `sources` are relative to the repository. */
 export const builtins: readonly BuiltinUnit[] = [
@@ -223,12 +224,12 @@ export const builtins: readonly BuiltinUnit[] = [
   { id: "builtin:skills", name: "skills", sources: "extensions/skills", definitions: () => [m125, m126] },
   { id: "builtin:slash", name: "slash", sources: "extensions/slash", definitions: () => [m127, m128, m129, m130, m131, m132, m133, m134, m135, m136, m137, m138, m139, m140, m141, m142, m143, m144, m145, m146, m147, m148, m149] },
   { id: "builtin:state", name: "state", sources: "extensions/state", definitions: () => [m150, m151, m152] },
-  { id: "builtin:subagents", name: "subagents", sources: "extensions/subagents", definitions: () => [m153, m154, m155, m156, m157, m158, m159, m160, m161, m162, m163, m164] },
-  { id: "builtin:templates", name: "templates", sources: "extensions/templates", definitions: () => [m165] },
-  { id: "builtin:thinking", name: "thinking", sources: "extensions/thinking", definitions: () => [m166, m167, m168, m169] },
-  { id: "builtin:todos", name: "todos", sources: "extensions/todos", definitions: () => [m170, m171, m172, m173, m174, m175, m176, m177] },
-  { id: "builtin:trust", name: "trust", sources: "extensions/trust", definitions: () => [m178] },
-  { id: "builtin:ui", name: "ui", sources: "extensions/ui", definitions: () => [m179, m180, m181, m182, m183, m184, m185, m186, m187, m188, m189] },
+  { id: "builtin:subagents", name: "subagents", sources: "extensions/subagents", definitions: () => [m153, m154, m155, m156, m157, m158, m159, m160, m161, m162, m163, m164, m165] },
+  { id: "builtin:templates", name: "templates", sources: "extensions/templates", definitions: () => [m166] },
+  { id: "builtin:thinking", name: "thinking", sources: "extensions/thinking", definitions: () => [m167, m168, m169, m170] },
+  { id: "builtin:todos", name: "todos", sources: "extensions/todos", definitions: () => [m171, m172, m173, m174, m175, m176, m177, m178] },
+  { id: "builtin:trust", name: "trust", sources: "extensions/trust", definitions: () => [m179] },
+  { id: "builtin:ui", name: "ui", sources: "extensions/ui", definitions: () => [m180, m181, m182, m183, m184, m185, m186, m187, m188, m189, m190] },
   { id: "builtin:tool/ask", name: "ask", sources: "builtin-tools/ask.ts", definitions: () => [m0] },
   { id: "builtin:tool/bash", name: "bash", sources: "builtin-tools/bash.ts", definitions: () => [m1] },
   { id: "builtin:tool/edit", name: "edit", sources: "builtin-tools/edit.ts", definitions: () => [m2] },

@@ -66,16 +66,18 @@ export async function buildRequest(request: ProviderRequest, budgets: Budgets = 
   })) satisfies Messages.Tool[];
   markLast(system);
   markLast(tools);
+  const toolChoice = choiceOf(request, names);
+  const isForced = toolChoice !== undefined && toolChoice.type !== "none";
   const isAsked = leadsWithThinking(blocks(turns.at(-1)), blocks(turns.at(-2)));
   const before: Omit<Messages.MessageCreateParamsStreaming, "messages" | "stream"> = {
     model: request.model.requestModelId ?? request.model.id,
-    ...thinking(request, isAsked, budgets),
+    ...thinking(isForced ? { ...request, thinkingLevel: "off" } : request, isAsked, budgets),
   };
   const behind: Pick<Messages.MessageCreateParamsStreaming, "stream" | "system" | "tools" | "tool_choice"> = { stream: true };
   if (system.length > 0) behind.system = system;
   if (tools.length > 0) {
     behind.tools = tools;
-    if (request.toolChoice === "none") behind.tool_choice = { type: "none" };
+    if (toolChoice !== undefined) behind.tool_choice = toolChoice;
   }
   const marked = new Set(turns.filter((turn) => turn.role === "user").slice(-2));
   const messages = turns.map((turn) => {
@@ -94,6 +96,18 @@ function markLast(blocks: object[]): void {
   const place = blocks.findLastIndex((block) => !("type" in block && /thinking/.test(String(block.type))));
   const block = blocks[place];
   if (block !== undefined) blocks[place] = { ...block, cache_control: mark };
+}
+
+/**
+ * The service forces no tool on a model that thinks: thinking is off for such a request, and where it cannot be turned off the
+ * choice is left to the model (platform.claude.com, "Thinking": tool choice; "What's new in Claude Opus 5.5").
+ */
+function choiceOf({ model, toolChoice, tools }: ProviderRequest, names: Renaming): Messages.ToolChoice | undefined {
+  if (toolChoice === "none") return { type: "none" };
+  if (toolChoice === undefined || toolChoice === "auto" || (model.reasoning && !/omit|disabled/.test(offOf(model))))
+    return undefined;
+  if (toolChoice === "required") return { type: "any" };
+  return tools.some(({ name }) => name === toolChoice.tool) ? { type: "tool", name: names.to(toolChoice.tool) } : undefined;
 }
 
 interface ThinkingParams {
@@ -127,10 +141,14 @@ function thinking(request: ProviderRequest, isAllowed: boolean, budgets: Budgets
 }
 
 function thinkingOff(model: Model): Partial<ThinkingParams> {
-  const off = model.thinking?.off ?? (model.thinking?.mode === "adaptive" ? "disabled" : "omit");
+  const off = offOf(model);
   if (off === "disabled") return { thinking: { type: "disabled" } };
   if (off === "between_tools") return { thinking: { type: "between_tools" } };
   return off === "never" ? { output_config: { effort: "low" } } : {};
+}
+
+function offOf(model: Model): NonNullable<NonNullable<Model["thinking"]>["off"]> {
+  return model.thinking?.off ?? (model.thinking?.mode === "adaptive" ? "disabled" : "omit");
 }
 
 /**

@@ -73,11 +73,19 @@ export async function buildRequest(request: ProviderRequest, baseUrl: string): P
       type: "function",
       function: { name: names.to(tool.name), description: tool.description, parameters: { ...tool.parameters, type: "object" } },
     }));
-    if (request.toolChoice === "none") behind.tool_choice = "none";
+    const toolChoice = choiceOf(request, names);
+    if (toolChoice !== undefined) behind.tool_choice = toolChoice;
   }
   if (compat.supportsPromptCacheKey && request.sessionId) behind.prompt_cache_key = request.sessionId.slice(0, 64);
   const { messages: _ours, ...extra } = compat.extraBody ?? {};
   return { body: await bodyOf({ model: model.requestModelId ?? model.id }, messages, { ...behind, ...extra }), names };
+}
+
+function choiceOf({ toolChoice, tools }: ProviderRequest, names: Renaming): Behind["tool_choice"] {
+  if (toolChoice === undefined || toolChoice === "auto") return undefined;
+  if (typeof toolChoice === "string") return toolChoice;
+  const isThere = tools.some(({ name }) => name === toolChoice.tool);
+  return isThere ? { type: "function", function: { name: names.to(toolChoice.tool) } } : undefined;
 }
 
 function effortOf(

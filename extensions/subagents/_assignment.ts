@@ -13,12 +13,14 @@ export const Assignment = defineSlot({
     /** JSON Schema of the answer. */
     output: z.record(z.string(), z.unknown()).optional(),
     answer: z.object({ data: z.unknown() }).optional(),
+    /** It was reminded for the last time: nothing is left but to hand in. */
+    isLastCall: z.boolean(),
     /** Answers that did not fit, and what was wrong with the last one. */
     refusals: z.number().int(),
     complaint: z.string().optional(),
   }),
   initial: () => ({
-    ...{ systemPrompt: "", depth: 0, refusals: 0 },
+    ...{ systemPrompt: "", depth: 0, refusals: 0, isLastCall: false },
     ...{ spawns: undefined, context: undefined, output: undefined, answer: undefined, complaint: undefined },
   }),
 });

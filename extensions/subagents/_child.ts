@@ -146,6 +146,9 @@ export class Child {
       // Answers that did not fit were complained about when they were handed in.
       const mayTry = () => conversation.slot(Assignment).get().refusals <= MAX_REMINDERS;
       for (let reminders = 0; this.#owesAnswer(outcome) && mayTry() && reminders < MAX_REMINDERS; reminders++) {
+        if (reminders === MAX_REMINDERS - 1) {
+          conversation.slot(Assignment).update((assignment) => ({ ...assignment, isLastCall: true }));
+        }
         const content = "You have not handed in your answer. Call the yield tool with it now.";
         const message = { role: "developer" as const, content, timestamp: Date.now(), attribution: "agent" as const };
         const again = conversation.submitCustom(message, { triggerTurn: true });
@@ -182,6 +185,7 @@ export class Child {
     const { systemPrompt, output, spawns } = definition;
     conversation.slot(Assignment).set({
       ...{ systemPrompt, depth: plan.depth, context: plan.context, answer: undefined, refusals: 0, complaint: undefined },
+      isLastCall: false,
       spawns: spawns === undefined || spawns === "*" ? spawns : [...spawns],
       output: output && { ...output },
     });

@@ -63,7 +63,12 @@ const Request = z.strictObject({
       }),
     )
     .optional(),
-  tool_choice: z.strictObject({ type: z.enum(["auto", "any", "none", "tool"]), name: z.string().optional() }).optional(),
+  tool_choice: z
+    .discriminatedUnion("type", [
+      z.strictObject({ type: z.enum(["auto", "any", "none"]) }),
+      z.strictObject({ type: z.literal("tool"), name: z.string() }),
+    ])
+    .optional(),
   thinking: z
     .discriminatedUnion("type", [
       z.strictObject({ type: z.literal("enabled"), budget_tokens: z.number().int().min(1024) }),
@@ -94,6 +99,8 @@ function problemOf(request: Request): string | undefined {
   const names = (request.tools ?? []).map((tool) => tool.name);
   if (new Set(names).size !== names.length) return "tools: Tool names must be unique.";
   const { thinking } = request;
+  const choice = choiceProblem(request, names);
+  if (choice) return choice;
   if (thinking?.type === "enabled" && thinking.budget_tokens >= request.max_tokens) {
     return "`max_tokens` must be greater than `thinking.budget_tokens`";
   }
@@ -121,6 +128,17 @@ function problemOf(request: Request): string | undefined {
     return "This model does not support assistant message prefill. The conversation must end with a user message.";
   if (thinking?.type === "enabled") return thinkingProblem(turns);
   return undefined;
+}
+
+/** Thinking and forced calls exclude each other, and the models that always think take no forced call at all. */
+function choiceProblem({ model, tool_choice: choice, thinking }: Request, names: readonly string[]): string | undefined {
+  if (choice === undefined) return undefined;
+  if (names.length === 0) return "tool_choice may only be specified while providing tools.";
+  if (choice.type === "tool" && !names.includes(choice.name)) return `Tool '${choice.name}' not found in provided tools`;
+  if (choice.type === "auto" || choice.type === "none") return undefined;
+  if (/(?:opus|sonnet)-5-5|fable/.test(model)) return "tool_choice: forced tool use is not supported for this model.";
+  const isThinking = thinking === undefined ? /(?:opus|sonnet)-5/.test(model) : thinking.type !== "disabled";
+  return isThinking ? "Thinking may not be enabled when tool_choice forces tool use." : undefined;
 }
 
 interface Turn {

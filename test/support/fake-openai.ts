@@ -74,7 +74,12 @@ const Request = z.strictObject({
     )
     .min(1)
     .optional(),
-  tool_choice: z.enum(["auto", "none", "required"]).optional(),
+  tool_choice: z
+    .union([
+      z.enum(["auto", "none", "required"]),
+      z.strictObject({ type: z.literal("function"), function: z.strictObject({ name: z.string() }) }),
+    ])
+    .optional(),
   prompt_cache_key: z.string().optional(),
   store: z.boolean().optional(),
 });
@@ -98,6 +103,9 @@ export function openaiRefusal(body: unknown, options: Pick<FakeOpenAIOptions, "r
 function problemOf(request: Request): string | undefined {
   if (request.tool_choice !== undefined && request.tools === undefined)
     return "'tool_choice' is only allowed when 'tools' are specified.";
+  const { tool_choice: choice } = request;
+  if (typeof choice === "object" && !request.tools?.some((tool) => tool.function.name === choice.function.name))
+    return `Tool choice '${choice.function.name}' not found in 'tools' parameter.`;
   if (request.max_tokens !== undefined && request.max_completion_tokens !== undefined) {
     return "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.";
   }

@@ -1,13 +1,22 @@
 // Agents that answer in a form (agent-semantics §3.5): the hidden `yield` tool, reminders, and answers that do not fit.
 import { expect, it } from "vitest";
+import type { ProviderRequest } from "../../../core/extension.ts";
 import { calls, type Play, parent, says, start, taskResults } from "./_start.ts";
 
 const NUMBER = "\n  type: object\n  required: [n]\n  properties: {n: {type: number}}";
 
+/** What the requests of the agent asked for. */
+let asked: ProviderRequest["toolChoice"][] = [];
+
 /** The result of one agent with a form, and the model calls it took. */
 async function fill(children: Play, output = NUMBER) {
   const file = `---\nname: form\ndescription: Fills a form\ntools: read\noutput:${output}\n---\nFill it`;
-  const all = await start(parent([{ task: "x", agent: "form" }], children), { files: { "agents/f.md": file } });
+  asked = [];
+  const noted: Play = (turn) => {
+    asked.push(turn.request.toolChoice);
+    return children(turn);
+  };
+  const all = await start(parent([{ task: "x", agent: "form" }], noted), { files: { "agents/f.md": file } });
   const [result] = taskResults(await all.daemon.prompt("Go"));
   return result?.details.results[0];
 }
@@ -28,6 +37,8 @@ it("are reminded, corrected, and end with the answer that fits, as data", async 
 it("fail after three reminders without an answer", async () => {
   const error = "It did not hand in its answer after 3 reminders";
   expect(await fill(() => says("never"))).toMatchObject({ exitCode: 1, requests: 4, error });
+  // The last one leaves no other choice, where the service can do that.
+  expect(asked).toEqual([undefined, undefined, undefined, { tool: "yield" }]);
 });
 
 it("fail with the complaint when no answer fits, however often the model tries", async () => {
