@@ -1,4 +1,8 @@
-import { defineCommand, type SessionEntry, z } from "mortise/extension";
+import { CommandError, defineCommand, type SessionEntry, z } from "mortise/extension";
+
+const PREVIEW_LENGTH = 200;
+/** What a frame can nest: JSON of more levels exceeds the stack here, and that of many hosts before. */
+const MAX_LEVELS = 1500;
 
 interface Node {
   id: string;
@@ -30,16 +34,27 @@ export default defineCommand({
   source: "mortise",
   params: z.object({}),
   result: z.object({ tree: z.array(node), leafId: z.string().nullable() }),
-  example: { params: {}, result: { tree: [], leafId: null } },
+  example: {
+    params: {},
+    result: { tree: [], leafId: null },
+    failure: "The session is 20000 entries deep, more than a frame can nest: use get_entries",
+  },
   run(ctx) {
     const { log } = ctx.conversation;
-    const nodes = new Map<string, Node>();
+    const places = new Map<string, { node: Node; level: number }>();
     const roots: Node[] = [];
+    let deepest = 0;
     for (const entry of log.entries) {
-      const made = toNode(entry, log.labels.get(entry.id));
-      nodes.set(entry.id, made);
-      const parent = entry.parentId === null ? undefined : nodes.get(entry.parentId);
-      (parent?.children ?? roots).push(made);
+      const node = toNode(entry, log.labels.get(entry.id));
+      const parentId = log.parentOf(entry.id);
+      const parent = parentId === null ? undefined : places.get(parentId);
+      const level = (parent?.level ?? 0) + 1;
+      deepest = Math.max(deepest, level);
+      places.set(entry.id, { node, level });
+      (parent?.node.children ?? roots).push(node);
+    }
+    if (deepest > MAX_LEVELS) {
+      throw new CommandError(`The session is ${deepest} entries deep, more than a frame can nest: use get_entries`, "too_large");
     }
     return { tree: roots, leafId: log.leafId };
   },
@@ -65,5 +80,6 @@ function preview(message: { role: string; content?: unknown }): { text?: string 
       : Array.isArray(content)
         ? content.flatMap((block) => (block?.type === "text" && typeof block.text === "string" ? [block.text] : [])).join(" ")
         : "";
-  return text === "" ? {} : { text: [...text].slice(0, 200).join("") };
+  // Taken apart only as far as it can be needed: a text may have megabytes.
+  return text === "" ? {} : { text: [...text.slice(0, 2 * PREVIEW_LENGTH)].slice(0, PREVIEW_LENGTH).join("") };
 }

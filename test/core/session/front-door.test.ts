@@ -90,3 +90,68 @@ describe("a session whose working directory cannot be used", () => {
     expect(await daemon.ask("bash", { command: "pwd" })).toMatchObject({ output: `${elsewhere}\n` });
   });
 });
+
+describe("get_tree", () => {
+  interface Node {
+    id: string;
+    text?: string;
+    children: Node[];
+  }
+  /** A tree in short: `a1(a2 a3)`. */
+  const shape = (nodes: unknown): string =>
+    (nodes as Node[]).map(({ id, children }) => (children.length === 0 ? id : `${id}(${shape(children)})`)).join(" ");
+  const chain = (cwd: string, length: number) =>
+    [
+      JSON.stringify(header(cwd)),
+      ...Array.from({ length }, (_, n) => entry(`e${n}`, n === 0 ? null : `e${n - 1}`, user(`${n}`))),
+      "",
+    ].join("\n");
+
+  it("hangs entries where the conversation has them: below what stands in for a lost or repeated one", async () => {
+    const daemon = await start();
+    const lines = [
+      JSON.stringify(header(daemon.cwd)),
+      first,
+      second,
+      entry("b1", "lost", user("below a lost one")),
+      entry("a1", "b1", user("an id again")),
+      entry("c1", "a1", user("below it")),
+      entry("d1", "a2", user("another branch")),
+      entry("s1", "s1", user("its own parent")),
+      "",
+    ];
+    await daemon.ask("switch_session", { sessionPath: stored(daemon, "tree", lines.join("\n")) });
+    const { tree } = await daemon.ask("get_tree");
+    expect(shape(tree)).toBe("a1(a2(b1(a1~2(c1)) d1(s1)))");
+  });
+
+  it("of a session that is too deep for a frame is refused in words, and one that is not is whole", async () => {
+    const daemon = await start();
+    for (const [length, fits] of [
+      [1500, true],
+      [1501, false],
+    ] as const) {
+      await daemon.ask("switch_session", { sessionPath: stored(daemon, `${length}`, chain(daemon.cwd, length)) });
+      const answer = await daemon.request("get_tree");
+      if (fits) {
+        let nodes = (answer["data"] as { tree: Node[] }).tree;
+        let count = 0;
+        for (; nodes[0] !== undefined; count++) nodes = nodes[0].children;
+        expect(count).toBe(length);
+      } else {
+        expect(answer).toMatchObject({ success: false, code: "too_large", error: expect.stringContaining("get_entries") });
+      }
+    }
+  });
+
+  it("shows the beginning of a text without cutting a character", async () => {
+    const daemon = await start();
+    const file = stored(
+      daemon,
+      "long",
+      `${JSON.stringify(header(daemon.cwd))}\n${entry("a1", null, user("\u{1f9ed}".repeat(100_000)))}\n`,
+    );
+    await daemon.ask("switch_session", { sessionPath: file });
+    expect(await daemon.ask("get_tree")).toMatchObject({ tree: [{ id: "a1", text: "\u{1f9ed}".repeat(200) }] });
+  });
+});
