@@ -127,7 +127,8 @@ export class Answer {
     const failed = stopReason === "error" || stopReason === "aborted";
     const kept = this.#blocks.filter((block) => {
       if (block.type === "toolCall") return !failed || block.state === "complete";
-      return block.type === "redactedThinking" || block.text !== "";
+      // Signed thinking counts without its text as well: services that keep the text back want the signature back.
+      return block.type === "redactedThinking" || block.text !== "" || (block.type === "thinking" && Boolean(block.signature));
     });
     return {
       ...this.#message(stopReason, kept.map(toContent)),

@@ -12,6 +12,7 @@ import {
   type ThinkingLevel,
   z,
 } from "mortise/extension";
+import { keepsThinking } from "./_bound-thinking.ts";
 import { blankResult, filled, Renaming, readImage, toolNames } from "./_content.ts";
 import { bodyOf, Pieces, renamed } from "./_pieces.ts";
 
@@ -168,7 +169,7 @@ async function convert(request: ProviderRequest, names: Renaming, ids: Renaming)
     if (slices.due) await slices.rest();
     const { model } = request;
     const make = () => JSON.stringify(blocksOf(message, model, names, ids)).slice(1, -1);
-    const piece = pieces.of(message, model, renamed(message, names, ids), make);
+    const piece = pieces.of(message, model, `${keepsThinking(message)} ${renamed(message, names, ids)}`, make);
     if (piece === "") continue;
     const role = message.role === "assistant" ? "assistant" : "user";
     let turn = turns.at(-1);
@@ -203,7 +204,8 @@ function blocksOf(message: ModelMessage, model: Model, names: Renaming, ids: Ren
 }
 
 function assistantBlocks(message: AssistantMessage, model: Model, names: Renaming, ids: Renaming): Messages.ContentBlockParam[] {
-  const isOwn = message.api === model.api && message.provider === model.provider && message.model === model.id;
+  const isFrom = message.api === model.api && message.provider === model.provider && message.model === model.id;
+  const isOwn = isFrom && keepsThinking(message);
   const blocks: Messages.ContentBlockParam[] = [];
   for (const block of message.content) {
     if (block.type === "text" && block.text.trim() !== "") blocks.push({ type: "text", text: block.text });

@@ -3,6 +3,7 @@ import type { Messages } from "@anthropic-ai/sdk/resources/messages";
 import { defineProvider, type ProviderEvent, type ProviderRequest } from "mortise/extension";
 import { type Budgets, budgetsSetting, buildRequest } from "./_anthropic-request.ts";
 import { MessageReader } from "./_anthropic-stream.ts";
+import { dropThinking, isAboutThinking } from "./_bound-thinking.ts";
 import { Exchange } from "./_exchange.ts";
 import { fault } from "./_faults.ts";
 import { relay } from "./_relay.ts";
@@ -41,17 +42,23 @@ export default [provider, budgetsSetting];
 
 async function* answer(request: ProviderRequest, exchange: Exchange, budgets: Budgets): AsyncGenerator<ProviderEvent> {
   exchange.connection.throwIfAborted();
-  const { body, names } = await buildRequest(request, budgets);
   const client = await open(exchange.baseUrl, request.apiKey, request.headers ?? {}, await exchange.fetch());
-  // Not `messages.create`: it writes advice about older models to the console.
-  const stream = await client.post<AsyncIterable<Messages.RawMessageStreamEvent>>("/v1/messages", {
-    // Bytes go out as they are; the SDK does not know what they are.
-    body,
-    headers: { "content-type": "application/json" },
-    stream: true,
-    signal: exchange.connection,
+  const post = async () => {
+    const { body, names } = await buildRequest(request, budgets);
+    // Not `messages.create`: it writes advice about older models to the console.
+    const stream = await client.post<AsyncIterable<Messages.RawMessageStreamEvent>>("/v1/messages", {
+      // Bytes go out as they are; the SDK does not know what they are.
+      body,
+      headers: { "content-type": "application/json" },
+      stream: true,
+      signal: exchange.connection,
+    });
+    return { stream, reader: new MessageReader(names) };
+  };
+  const { stream, reader } = await post().catch((error: unknown) => {
+    if (isAboutThinking(error) && dropThinking(request.messages)) return post();
+    throw error;
   });
-  const reader = new MessageReader(names);
   yield* relay(stream, reader);
   if (!reader.mayEnd) throw exchange.cut("before the message was complete");
   yield reader.finish();

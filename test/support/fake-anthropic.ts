@@ -1,4 +1,5 @@
 // A fake of the Messages API: server-sent events on 127.0.0.1, as strict as the real service where that matters.
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import {
   cut,
@@ -226,6 +227,24 @@ function countMarks(request: Request): number {
   return count;
 }
 
+/** What stands in front of a message, as newer models sign it into their thinking. Cache marks are no part of it. */
+function prefixOf({ system, tools, messages }: Request, end: number): string {
+  const text = JSON.stringify([system, tools, messages.slice(0, end)], (key, value) =>
+    key === "cache_control" ? undefined : value,
+  );
+  return createHash("sha256").update(text).digest("base64");
+}
+
+function bindingProblem(request: Request): string | undefined {
+  for (const [place, { content }] of request.messages.entries()) {
+    for (const [n, block] of (typeof content === "string" ? [] : content).entries()) {
+      if (block.type !== "thinking" || block.signature === prefixOf(request, place)) continue;
+      return `messages.${place}.content.${n}: Invalid \`signature\` in \`thinking\` block. The block is bound to a different conversation. Remove the block, or set \`thinking.block_binding.prefix_mismatch_behavior\` to "drop_block".`;
+    }
+  }
+  return undefined;
+}
+
 const data = (value: { type: string; [field: string]: unknown }) => `event: ${value.type}\ndata: ${JSON.stringify(value)}\n\n`;
 const stopWords: Record<string, string> = { stop: "end_turn", length: "max_tokens", toolUse: "tool_use" };
 
@@ -337,7 +356,21 @@ function renderReply(reply: FakeReply, request: RecordedRequest): { events: stri
   return { events, tail: 2 };
 }
 
+/** As the service's newer models: thinking comes back behind exactly what stood in front of it, or the request is refused. */
+const binding: Dialect = {
+  ...dialect,
+  refuse(request) {
+    const refusal = dialect.refuse(request);
+    const message = refusal ? undefined : bindingProblem(Request.parse(request.body));
+    return refusal ?? (message === undefined ? undefined : { status: 400, type: "invalid_request_error", message });
+  },
+  render(reply, request) {
+    const body = Request.parse(request.body);
+    return renderReply({ ...reply, signature: prefixOf(body, body.messages.length) }, request);
+  },
+};
+
 /** Starts a fake of the Messages API. `url` is the base URL for ANTHROPIC_BASE_URL or models.yml. */
-export function startFakeAnthropic(): Promise<FakeServer> {
-  return startFakeServer(dialect);
+export function startFakeAnthropic(options: { bindsThinking?: boolean } = {}): Promise<FakeServer> {
+  return startFakeServer(options.bindsThinking ? binding : dialect);
 }
