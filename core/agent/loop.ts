@@ -22,6 +22,8 @@ const MAX_EMPTY = 3;
 const MAX_THINKING_ONLY = 3;
 /** Answers in a row that are cut off because they repeat themselves. */
 const MAX_REPEATED = 2;
+/** An empty answer to a context that takes this share of the window was not meant. */
+const FULL_WINDOW = 0.99;
 /** Overflows in a row that `contextOverflow` may answer; the next one ends the run. */
 const MAX_OVERFLOWS = 3;
 
@@ -244,18 +246,28 @@ async function askUntilSaid(run: Run, counts: Counts): Promise<ModelAnswer> {
       counts.empty = 0;
       return answer;
     }
-    if (++counts.empty > MAX_EMPTY || answer.started) {
-      const error = new ProviderError(`The model returned an empty answer ${counts.empty} times in a row`, "fatal");
+    const overflow = silentOverflow(run, answer.message);
+    if (overflow !== undefined || ++counts.empty > MAX_EMPTY || answer.started) {
+      const text = `The model returned an empty answer ${counts.empty} times in a row`;
       counts.empty = 0;
-      return {
-        ...answer,
-        outcome: "failed",
-        error,
-        message: { ...answer.message, stopReason: "error", errorMessage: error.message },
-      };
+      return failed(answer, overflow ?? new ProviderError(text, "fatal"));
     }
     if (run.signal.aborted) return abortedBeforehand(run);
   }
+}
+
+function failed(answer: ModelAnswer, error: ProviderError): ModelAnswer {
+  const message = { ...answer.message, stopReason: "error" as const, errorMessage: error.message };
+  return { ...answer, outcome: "failed", error, message };
+}
+
+/** Some services take a context that fills their window, or cut it, and answer nothing (agent-semantics §2.10). */
+function silentOverflow(run: Run, { usage, model: id }: AssistantMessage): ProviderError | undefined {
+  const { model } = run.conversation.selection;
+  const window = model?.id === id ? (model.contextWindow ?? 0) : 0;
+  const input = usage.input + usage.cacheRead + usage.cacheWrite;
+  if (window <= 1 || input < window * FULL_WINDOW) return undefined;
+  return new ProviderError(`Nothing was answered to ${input} tokens, and the window of the model is ${window}`, "overflow");
 }
 
 /** Every aborted run ends in an assistant message that says so, even if the model was never asked. */

@@ -10,7 +10,7 @@ import {
   notice,
 } from "mortise/extension";
 import { blankOutputsFor } from "./_blanking.ts";
-import { type Compacted, execute, type Prepared, prepare } from "./_engine.ts";
+import { type Compacted, execute, type Prepared, prepare, windowText } from "./_engine.ts";
 import { guardSlot } from "./_state.ts";
 import { count, measure, type Sizes } from "./_tokens.ts";
 import autoCompactionEnd from "./auto-compaction-end.ts";
@@ -30,11 +30,11 @@ export async function compactAboveThreshold(
   const { model } = ctx.conversation.selection;
   if (model === undefined || !ctx.setting(CompactionEnabled) || signal.aborted) return;
   const sizes = await measure(ctx, model);
-  const total = sizes.total + coming.reduce((sum, message) => sum + estimateTokens(message), 0);
+  const total = sizes.total + coming.reduce((sum, message) => sum + estimateTokens(message) * sizes.scale, 0);
   if (total <= sizes.threshold || isBlocked(ctx, model, sizes) || signal.aborted) return;
   const saved = blankOutputsFor(ctx, total - sizes.threshold, sizes.scale);
   if (saved > 0) return tell(ctx, "info", `Old outputs of tools are left out of what is sent: about ${count(saved)} tokens`);
-  await autoCompact(ctx, "threshold", signal);
+  await autoCompact(ctx, "threshold", signal, coming.length > 0);
 }
 
 /** Makes room after the service refused the context. True when the model may be asked again. */
@@ -44,7 +44,9 @@ export async function recoverFromOverflow(ctx: Context, signal: AbortSignal): Pr
   const slot = ctx.conversation.slot(guardSlot);
   const sizes = await measure(ctx, model);
   if (signal.aborted) return false;
-  if (slot.get().overflowed || isBlocked(ctx, model, sizes)) {
+  const { overflowed, blocked } = slot.get();
+  // What could not be cut before this request may well be now: it holds newer messages, and trying costs nothing.
+  if (overflowed || (blocked?.why !== "refused" && isBlocked(ctx, model, sizes))) {
     tell(ctx, "error", `Context overflow recovery failed: ${stillTooLarge(sizes, model)}`);
     return false;
   }
@@ -52,15 +54,18 @@ export async function recoverFromOverflow(ctx: Context, signal: AbortSignal): Pr
   return autoCompact(ctx, "overflow", signal);
 }
 
-/** True when the context fits afterwards. Tells the host of start and end; refusals before the start become one notice. */
-export async function autoCompact(ctx: Context, reason: Reason, signal: AbortSignal): Promise<boolean> {
+/**
+ * True when the context fits afterwards. Tells the host of start and end; refusals before the start become one notice.
+ * `followed`: a prompt comes next, so that nothing in context is what the user said last.
+ */
+export async function autoCompact(ctx: Context, reason: Reason, signal: AbortSignal, followed = false): Promise<boolean> {
   const { conversation } = ctx;
   let prepared: Prepared;
   try {
-    prepared = await prepare(ctx, { reason, signal });
+    prepared = await prepare(ctx, { reason, signal, followed });
   } catch (error) {
     if (signal.aborted) return false;
-    await block(ctx, "futile");
+    await block(ctx, "refused");
     tell(ctx, reason === "overflow" ? "error" : "warning", `${PREFIX[reason]}${errorMessage(error)}`);
     return false;
   }
@@ -87,7 +92,9 @@ async function succeeded(
   { sizes, model }: Prepared,
   { result, tokensAfter }: Compacted,
 ): Promise<boolean> {
-  const fits = tokensAfter <= (reason === "overflow" ? sizes.window : sizes.threshold);
+  // Of a model that names no window nobody knows; the service says so if it is too much again.
+  const most = reason === "overflow" && sizes.window > 1 ? sizes.window : sizes.threshold;
+  const fits = tokensAfter <= most;
   if (fits) ctx.conversation.slot(guardSlot).update((guard) => ({ ...guard, blocked: undefined }));
   else await block(ctx, "futile");
   const willRetry = reason === "overflow" && fits && !signal.aborted;
@@ -119,7 +126,7 @@ const PREFIX: Record<Reason, string> = {
 function stillTooLarge(sizes: Sizes, model: Model): string {
   return (
     `System prompt and tools take about ${count(sizes.prompt)} tokens, the messages about ${count(sizes.messages)}, ` +
-    `and ${model.provider}/${model.id} has a window of ${count(sizes.window)}`
+    `and ${windowText(sizes, model)}`
   );
 }
 
@@ -135,7 +142,7 @@ export function isBlocked(ctx: Context, model: Model, sizes: Sizes): boolean {
   return change < sizes.window * GROWTH_SHARE && change > -sizes.window * GROWTH_SHARE;
 }
 
-async function block(ctx: Context, why: "failed" | "futile"): Promise<void> {
+async function block(ctx: Context, why: "refused" | "failed" | "futile"): Promise<void> {
   const { model } = ctx.conversation.selection;
   if (model === undefined) return;
   const { total } = await measure(ctx, model);
@@ -143,10 +150,11 @@ async function block(ctx: Context, why: "failed" | "futile"): Promise<void> {
   ctx.conversation.slot(guardSlot).update((guard) => ({ ...guard, blocked }));
 }
 
-/** A prompt is a reason to try again what failed by accident. */
+/** A prompt is a reason to try again what failed by accident, and what it allows to cut. */
 export function forgetFailure(ctx: Context): void {
   const slot = ctx.conversation.slot(guardSlot);
-  if (slot.get().blocked?.why === "failed") slot.update((guard) => ({ ...guard, blocked: undefined }));
+  const why = slot.get().blocked?.why;
+  if (why === "failed" || why === "refused") slot.update((guard) => ({ ...guard, blocked: undefined }));
 }
 
 /** An answer came through. */

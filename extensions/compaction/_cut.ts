@@ -60,10 +60,16 @@ export function validCuts(items: readonly Item[]): number[] {
   return cuts;
 }
 
-/**
- * Chooses a cut. With `force` something is replaced even if everything fits into `keep`: the service said that it is too much.
- */
-export function chooseCut(items: readonly Item[], room: Room, force: boolean): Cut {
+export interface CutRules {
+  /** Something is replaced even if everything fits into `keep`: the service said that it is too much. */
+  readonly force: boolean;
+  /** A newest message that is too large to be kept may be replaced whoever said it. */
+  readonly all: boolean;
+  /** No turn goes on: another prompt comes next. */
+  readonly followed: boolean;
+}
+
+export function chooseCut(items: readonly Item[], room: Room, { force, all, followed }: CutRules): Cut {
   const sizes = suffixSizes(items);
   const size = (index: number) => sizes[index] ?? 0;
   const cuts = validCuts(items);
@@ -80,6 +86,8 @@ export function chooseCut(items: readonly Item[], room: Room, force: boolean): C
   if (lastCut > 0 && size(lastCut) <= room.most) return cutAt(items, lastCut);
   // What the model said and what tools gave can be summed up; what the user said last cannot.
   if (items[lastCut]?.message.role === "assistant") return cutAt(items, items.length);
+  if (all && size(lastCut) > room.most)
+    return followed ? { kind: "cut", at: items.length, turnStart: items.length } : cutAt(items, items.length);
   return size(lastCut) > room.most ? { kind: "too large", tokens: size(lastCut) } : { kind: "nothing" };
 }
 

@@ -53,13 +53,16 @@ export interface Request {
   readonly reason: CompactionReason;
   readonly customInstructions?: string | undefined;
   readonly signal: AbortSignal;
+  /** Everything in context may be replaced: a prompt that is not in it comes next. */
+  readonly followed?: boolean | undefined;
 }
 
 /**
  * Decides what is replaced. Asks nobody and changes nothing.
  * @throws {CommandError} with the texts of protocol-facts §1.7, or naming the sizes when no cut can help.
  */
-export async function prepare(ctx: Context, { reason, customInstructions, signal }: Request): Promise<Prepared> {
+export async function prepare(ctx: Context, request: Request): Promise<Prepared> {
+  const { reason, customInstructions, signal } = request;
   const { conversation } = ctx;
   const { model } = conversation.selection;
   if (model === undefined) throw new CommandError("No model selected");
@@ -67,31 +70,37 @@ export async function prepare(ctx: Context, { reason, customInstructions, signal
   const sizes = await measure(ctx, model);
   const slices = new Slices();
   if (signal.aborted) throw cancelled();
-  if (endsInCompaction(log)) throw new CommandError("Already compacted");
   const entries = log.contextEntries();
   const previous = entries.find((entry) => entry.type === "compaction");
   if (slices.due) await slices.rest();
   const items = itemsOf(entries, sizes.scale);
   if (slices.due) await slices.rest();
-  if (items.length === 0) throw new CommandError("Nothing to compact (session too small)");
   const room = roomFor(ctx, sizes, items, reason);
-  const cut = chooseCut(items, room, reason === "overflow");
-  if (cut.kind !== "cut" || tokensOf(items.slice(0, cut.at)) < MIN_REPLACED_TOKENS) {
+  const condense = reason !== "manual" && summaryTokens(previous?.summary ?? "") * sizes.scale > room.free / 2;
+  if (endsInCompaction(log) && !condense) throw new CommandError("Already compacted");
+  if (items.length === 0 && !condense) throw new CommandError("Nothing to compact (session too small)");
+  const { followed = false } = request;
+  // Whoever compacts by hand has no other way out.
+  const cut = chooseCut(items, room, { force: reason === "overflow", all: followed || reason === "manual", followed });
+  const at = cut.kind === "cut" ? cut.at : 0;
+  // A summary that a larger model made may be what takes the room: then it is replaced alone.
+  const worth = condense ? cut.kind !== "too large" : cut.kind === "cut" && tokensOf(items.slice(0, at)) >= MIN_REPLACED_TOKENS;
+  if (!worth) {
     if (cut.kind !== "too large" && reason === "manual") throw new CommandError("Nothing to compact (session too small)");
     throw new CommandError(cannotFit(sizes, model, cut.kind === "too large" ? cut.tokens : undefined));
   }
-  const replaced = items.slice(0, cut.at);
+  const replaced = items.slice(0, at);
   if (slices.due) await slices.rest();
   if (signal.aborted) throw cancelled();
-  const splitAt = Math.min(cut.turnStart, cut.at);
-  const kept = tokensOf(items.slice(cut.at));
+  const splitAt = cut.kind === "cut" ? Math.min(cut.turnStart, at) : 0;
+  const kept = tokensOf(items.slice(at));
   const plan: CompactionPlan = {
     conversation,
     reason,
     entries: replaced.map((item) => item.entry),
     turnPrefix: replaced.slice(splitAt).map((item) => item.entry),
     previousSummary: previous?.summary,
-    firstKeptEntryId: items[cut.at]?.entry.id,
+    firstKeptEntryId: items[at]?.entry.id,
     tokensBefore: sizes.total,
     customInstructions,
     details: fileLists(
@@ -132,8 +141,14 @@ function cannotFit(sizes: Sizes, model: Model, newest: number | undefined): stri
     newest === undefined ? `all messages about ${count(sizes.messages)}` : `the newest message about ${count(newest)}`;
   return (
     `The context cannot be made to fit: system prompt and tools take about ${count(sizes.prompt)} tokens, ${messages}, ` +
-    `and ${model.provider}/${model.id} has a window of ${count(sizes.window)}`
+    `and ${windowText(sizes, model)}`
   );
+}
+
+/** What the model takes, as far as it is known. */
+export function windowText(sizes: Sizes, model: Model): string {
+  const window = sizes.window > 1 ? `has a window of ${count(sizes.window)}` : "does not say how large its window is";
+  return `${model.provider}/${model.id} ${window}`;
 }
 
 /**
@@ -171,7 +186,7 @@ async function carryOut(ctx: Context, prepared: Prepared, supplied: Supplied | u
   const result: CompactionResult = {
     summary,
     ...shortened(supplied?.shortSummary ?? shortSummary(summary)),
-    firstKeptEntryId: firstKept ?? conversation.log.append({ type: "custom", customType: NOTHING_KEPT }).id,
+    firstKeptEntryId: firstKept ?? arrivedSince(conversation.log, plan) ?? nothingKept(conversation.log),
     tokensBefore: plan.tokensBefore,
     details: supplied?.details ?? plan.details,
   };
@@ -199,6 +214,7 @@ async function ownSummary(ctx: Context, { model, plan, replaced, splitAt, room, 
     customInstructions: plan.customInstructions,
     files: plan.details,
     room,
+    scale: sizes.scale,
     signal: plan.signal,
   });
   const before = summaryTokens(plan.previousSummary ?? "") + tokensOf(replaced) / sizes.scale;
@@ -219,6 +235,18 @@ function summaryTokens(summary: string): number {
 function checkPlace(log: SessionLog, id: string | undefined): void {
   if (id !== undefined && !log.path().some((entry) => entry.id === id))
     throw new CommandError("Compaction cancelled: the conversation moved to another branch", "cancelled");
+}
+
+/** The first message that came in while the model wrote, such as the record of a host's command: no summary stands for it. */
+function arrivedSince(log: SessionLog, { entries }: CompactionPlan): string | undefined {
+  const path = log.path();
+  const replaced = entries.at(-1)?.id;
+  const last = path.findLastIndex((entry) => (replaced === undefined ? entry.type === "compaction" : entry.id === replaced));
+  return path.find((entry, index) => index > last && messageOf(entry) !== undefined)?.id;
+}
+
+function nothingKept(log: SessionLog): string {
+  return log.append({ type: "custom", customType: NOTHING_KEPT }).id;
 }
 
 function store(ctx: Context, draft: Omit<CompactionEntry, "id" | "parentId" | "timestamp">): string {

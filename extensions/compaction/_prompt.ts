@@ -30,9 +30,11 @@ export interface Ask {
   turnPrefix: string;
   previousSummary: string | undefined;
   customInstructions: string | undefined;
+  /** Which piece of a transcript that takes several requests, counted from 1. */
+  piece?: { readonly number: number; readonly of: number } | undefined;
 }
 
-export function askFor({ transcript, turnPrefix, previousSummary, customInstructions }: Ask): string {
+export function askFor({ transcript, turnPrefix, previousSummary, customInstructions, piece }: Ask): string {
   const parts: string[] = [];
   if (previousSummary !== undefined) parts.push(tagged("previous-notes", previousSummary));
   if (transcript !== "") parts.push(tagged("transcript", transcript));
@@ -42,6 +44,12 @@ export function askFor({ transcript, turnPrefix, previousSummary, customInstruct
       ? "Sum up the transcript."
       : "Bring the previous notes up to date with the transcript: keep what still holds, move finished work to Done, drop what is settled.",
   );
+  if (piece !== undefined) {
+    const rest = piece.number < piece.of ? "you are given the rest with your notes afterwards" : "it is the last one";
+    parts.push(
+      `The transcript is too long to be given at once. This is piece ${piece.number} of ${piece.of}; what came before it is in the previous notes, and ${rest}. Your notes must stand for everything so far.`,
+    );
+  }
   if (turnPrefix !== "") {
     parts.push(
       'The turn in progress goes on after your notes. Add a section "## Turn in progress": what the user asked for in it, what was done so far, and what the newest messages need to be understood.',

@@ -9,8 +9,8 @@ export const guardSlot = defineSlot({
     /** The last automatic attempt that did not help; none is made again until something changed. */
     blocked: z
       .object({
-        /** `failed`: no summary came. `futile`: it freed too little. */
-        why: z.enum(["failed", "futile"]),
+        /** `refused`: nothing could be cut, and nobody was asked. `failed`: no summary came. `futile`: it freed too little. */
+        why: z.enum(["refused", "failed", "futile"]),
         /** Tokens in context then. */
         tokens: z.number(),
         /** `provider/id` then. */

@@ -7,6 +7,9 @@ const CALL_CHARS = 1000;
 const MIN_PART_CHARS = 200;
 /** The line that says how many messages were left out. */
 const NOTE_CHARS = 60;
+/** A piece is at least this full: it ends between messages where that costs no more. */
+const FULL_SHARE = 0.75;
+const CONTINUED = "[continued]: ";
 
 /**
  * The messages as text of at most `maxChars`: parts are shortened further, then the oldest are left out, visibly. Costs what fits,
@@ -40,6 +43,32 @@ async function newest(messages: readonly AgentMessage[], maxChars: number, limit
     parts.push(part);
   }
   return { parts: parts.reverse(), leftOut: index + 1 };
+}
+
+/** Length of a transcript that is certainly cut into no more than `count` pieces of `maxChars`. */
+export function lengthOfPieces(count: number, maxChars: number): number {
+  return Math.floor(count * (maxChars * FULL_SHARE - CONTINUED.length));
+}
+
+/** A transcript as pieces of at most `maxChars`, cut between messages or, where one is long, inside of it. Nothing is left out. */
+export function cutTranscript(text: string, maxChars: number): string[] {
+  const pieces: string[] = [];
+  let prefix = "";
+  for (let from = 0; from < text.length; ) {
+    const most = from + maxChars - prefix.length;
+    const least = from + Math.ceil(maxChars * FULL_SHARE) - prefix.length;
+    const between = most >= text.length ? -1 : text.slice(least, most).lastIndexOf("\n\n[");
+    let end = between < 0 ? Math.min(most, text.length) : least + between;
+    if (between < 0 && end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end--;
+    pieces.push(prefix + text.slice(from, end));
+    prefix = between < 0 ? CONTINUED : "";
+    from = between < 0 ? end : end + 2;
+  }
+  return pieces;
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
 }
 
 function describe(message: AgentMessage, limit: number): string {

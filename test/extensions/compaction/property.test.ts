@@ -172,7 +172,7 @@ function change(log: SessionLog, step: Exclude<Step, { kind: "copy" }>): void {
 /** The entry that the engine would append, for a budget. */
 function compactLike(log: SessionLog, keep: number, force: boolean): boolean {
   const items = itemsOf(log.contextEntries(), 1);
-  const cut = chooseCut(items, { keep, most: Math.max(keep, 500) }, force);
+  const cut = chooseCut(items, { keep, most: Math.max(keep, 500) }, { force, all: false, followed: false });
   if (cut.kind !== "cut") return false;
   append(log, items[cut.at]?.entry);
   return true;
@@ -308,12 +308,13 @@ describe("Cuts", { timeout: soak ? 600_000 : 30_000 }, () => {
         steps,
         fc.integer({ min: 0, max: 3000 }),
         fc.integer({ min: 0, max: 1000 }),
-        fc.boolean(),
-        (list, keep, more, force) => {
+        fc.record({ force: fc.boolean(), all: fc.boolean(), followed: fc.boolean() }),
+        (list, keep, more, rules) => {
           const items = itemsOf(play(list, () => {}).contextEntries(), 1);
-          const cut = chooseCut(items, { keep, most: keep + more }, force);
+          const cut = chooseCut(items, { keep, most: keep + more }, rules);
           const size = (at: number) => items.slice(at).reduce((sum, item) => sum + item.tokens, 0);
-          if (cut.kind === "nothing") expect(force || size(0) <= keep || validCuts(items).every((at) => at === 0)).toBe(true);
+          if (cut.kind === "nothing")
+            expect(rules.force || size(0) <= keep || validCuts(items).every((at) => at === 0)).toBe(true);
           if (cut.kind !== "cut") return;
           expect(cut.at).toBeGreaterThan(0);
           expect(size(cut.at)).toBeLessThanOrEqual(keep + more);
