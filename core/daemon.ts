@@ -33,7 +33,7 @@ import { Credentials } from "./services/models.ts";
 import { Settings } from "./services/settings.ts";
 import { SlashCommands } from "./services/slash.ts";
 import { ProjectCode, Trust } from "./services/trust.ts";
-import { newestUnlocked, resolveSession } from "./session/list.ts";
+import { storedSession } from "./stored-session.ts";
 import { ProjectTrust } from "./trust.ts";
 import { createProjectCode } from "./trust-question.ts";
 import { createExtensions, startReport } from "./unit-listing.ts";
@@ -364,18 +364,15 @@ export class Daemon {
   }
 
   async #openSession(): Promise<void> {
-    const { options: cli } = this.#options;
-    const file = await this.#sessionFile();
-    const conversation = file === undefined ? this.conversations.create() : await this.conversations.open(file);
+    const { options: cli, home } = this.#options;
+    const stored = await storedSession(cli, {
+      sessionsDir: this.#sessionsDir ?? join(home, "sessions"),
+      open: (file) => this.conversations.open(file),
+      warn: (message) => this.notice("warning", message),
+    });
+    const conversation = stored ?? this.conversations.create();
     this.conversations.attach(conversation);
     if (cli.name !== undefined) conversation.log.setName(cli.name, "user");
-  }
-
-  async #sessionFile(): Promise<string | undefined> {
-    const { options: cli, home } = this.#options;
-    const sessionsDir = this.#sessionsDir ?? join(home, "sessions");
-    if (cli.session !== undefined) return resolveSession(cli.session, { cwd: cli.cwd, sessionsDir });
-    return cli.continue ? newestUnlocked(sessionsDir, cli.cwd) : undefined;
   }
 }
 

@@ -1,5 +1,5 @@
 // Finding sessions without reading them whole: the first 4 KB and the last 32 KB of a file say what a list needs.
-import { type FileHandle, open, readdir } from "node:fs/promises";
+import { type FileHandle, open, readdir, stat } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { CommandError } from "../kernel/errors.ts";
 import { isRecord, SessionHeader, TitleSlot } from "./entry.ts";
@@ -32,21 +32,54 @@ export interface SessionInfo {
 
 /**
  * Sessions, the last changed first; those of one working directory, or of all when `cwd` is undefined. Files without a
- * header and sessions without messages are left out. A name given in the middle of a long file may be missed.
+ * header and sessions without messages are left out. A name given in the middle of a long file may be missed. No more files
+ * are looked into than it takes to fill `limit`. @throws {CommandError} stale_cursor when there is no file `after` any more.
  */
-export async function listSessions(sessionsDir: string, cwd?: string): Promise<SessionInfo[]> {
-  const files = (await sessionFiles(sessionsDir, cwd)).map((found) => found.file);
-  const infos: SessionInfo[] = [];
-  for (let at = 0; at < files.length; at += PARALLEL) {
-    const batch = await Promise.all(files.slice(at, at + PARALLEL).map((file) => sessionInfo(file)));
-    for (const info of batch) if (info !== undefined && (cwd === undefined || sameCwd(info.cwd, cwd))) infos.push(info);
+export async function listSessions(
+  sessionsDir: string,
+  cwd?: string,
+  page: { after?: string | undefined; limit?: number | undefined } = {},
+): Promise<SessionInfo[]> {
+  const files = await byChange(await sessionFiles(sessionsDir, cwd));
+  const from = page.after === undefined ? 0 : files.indexOf(page.after) + 1;
+  if (page.after !== undefined && from === 0) {
+    throw new CommandError("Session list cursor is stale: start again without it", "stale_cursor");
   }
-  return infos.sort((a, b) => b.modified - a.modified || (a.file < b.file ? 1 : -1));
+  const infos: SessionInfo[] = [];
+  for await (const info of described(files.slice(from), cwd)) if (infos.push(info) === page.limit) break;
+  return infos;
 }
 
-/** The newest session of `cwd` that no live process writes to; undefined when there is none (`--continue`). */
-export async function newestUnlocked(sessionsDir: string, cwd: string): Promise<string | undefined> {
-  return (await listSessions(sessionsDir, cwd)).find((info) => isFree(info.file))?.file;
+/** The sessions of `cwd` that no live process writes to, the last changed first (`--continue`). */
+export async function* unlockedSessions(sessionsDir: string, cwd: string): AsyncGenerator<string> {
+  const files = await byChange(await sessionFiles(sessionsDir, cwd));
+  for await (const { file } of described(files, cwd)) if (isFree(file)) yield file;
+}
+
+/** What files say, in their order, a few at a time. */
+async function* described(files: readonly string[], cwd: string | undefined): AsyncGenerator<SessionInfo> {
+  for (let at = 0; at < files.length; at += PARALLEL) {
+    const batch = await Promise.all(files.slice(at, at + PARALLEL).map((file) => sessionInfo(file)));
+    for (const info of batch) if (info !== undefined && (cwd === undefined || sameCwd(info.cwd, cwd))) yield info;
+  }
+}
+
+/** The last changed first. What cannot be looked at is left out. */
+async function byChange(found: readonly Found[]): Promise<string[]> {
+  const dated: { file: string; modified: number }[] = [];
+  for (let at = 0; at < found.length; at += PARALLEL) {
+    const batch = found.slice(at, at + PARALLEL).map(async ({ file }) => ({ file, modified: await modifiedAt(file) }));
+    for (const { file, modified } of await Promise.all(batch)) if (modified !== undefined) dated.push({ file, modified });
+  }
+  return dated.sort((a, b) => b.modified - a.modified || (a.file < b.file ? 1 : -1)).map(({ file }) => file);
+}
+
+async function modifiedAt(file: string): Promise<number | undefined> {
+  try {
+    return (await stat(file)).mtimeMs;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

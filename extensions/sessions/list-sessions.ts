@@ -1,4 +1,4 @@
-import { CommandError, defineCommand, Launch, listSessions, z } from "mortise/extension";
+import { defineCommand, Launch, listSessions, z } from "mortise/extension";
 
 const PAGE = 50;
 
@@ -33,13 +33,13 @@ export default defineCommand({
   async run(ctx, { scope = "project", cursor, limit = PAGE }) {
     const { sessionsDir } = ctx.use(Launch);
     if (sessionsDir === undefined) return { sessions: [] };
-    const all = await listSessions(sessionsDir, scope === "project" ? ctx.conversation.cwd : undefined);
-    const from = cursor === undefined ? 0 : all.findIndex((session) => session.file === decode(cursor)) + 1;
-    if (cursor !== undefined && from === 0)
-      throw new CommandError("Session list cursor is stale: start again without it", "stale_cursor");
-    const sessions = all.slice(from, from + limit);
+    const cwd = scope === "project" ? ctx.conversation.cwd : undefined;
+    const after = cursor === undefined ? undefined : decode(cursor);
+    // One more says whether there is a further page.
+    const found = await listSessions(sessionsDir, cwd, { after, limit: limit + 1 });
+    const sessions = found.slice(0, limit);
     const last = sessions.at(-1);
-    return { sessions, ...(last !== undefined && from + limit < all.length ? { nextCursor: encode(last.file) } : {}) };
+    return { sessions, ...(last !== undefined && found.length > limit ? { nextCursor: encode(last.file) } : {}) };
   },
 });
 

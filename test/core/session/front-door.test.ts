@@ -1,7 +1,8 @@
 // Session files as the host meets them: what is told about a damaged or moved one, and that work goes on in it.
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { encodeCwd } from "../../../core/session/store.ts";
 import { startDaemon, type TestDaemon } from "../../../core/testing.ts";
 import { afterTest } from "../../support/clean-up.ts";
 import { assistant, user } from "./_helpers.ts";
@@ -88,6 +89,52 @@ describe("a session whose working directory cannot be used", () => {
     const file = stored(daemon, "there", `${JSON.stringify(header(elsewhere))}\n${first}\n`);
     expect(await opening(daemon, file)).toEqual([]);
     expect(await daemon.ask("bash", { command: "pwd" })).toMatchObject({ output: `${elsewhere}\n` });
+  });
+});
+
+describe("--continue", () => {
+  /** A home with sessions of its working directory, the last one the newest. */
+  async function home(): Promise<{ home: string; cwd: string; put(id: string, version: number, tail?: string): string }> {
+    const { home, cwd } = await start();
+    let at = 1_000_000_000;
+    const put = (id: string, version: number, tail = `${first}\n${second}\n`) => {
+      const file = join(home, "sessions", encodeCwd(cwd), `2026-01-01T00-00-00-000Z_${id}.jsonl`);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, `${JSON.stringify({ ...header(cwd), id, version })}\n${tail}`);
+      utimesSync(file, at, at++);
+      return file;
+    };
+    return { home, cwd, put };
+  }
+  async function continued(place: { home: string; cwd: string }) {
+    const daemon = await startDaemon({ ...place, watch: false, options: { continue: true } });
+    afterTest(() => daemon.stop());
+    return daemon;
+  }
+  const idOf = async (daemon: TestDaemon) => (await daemon.ask("get_state"))["sessionId"];
+
+  it("passes over what does not open, and says so", async () => {
+    const { put, ...place } = await home();
+    put("sound", 3);
+    const future = put("future", 4);
+    put("empty", 3, "");
+    const daemon = await continued(place);
+    expect(await idOf(daemon)).toBe("sound");
+    const told = daemon.frames.filter((frame) => frame.type === "notice" && String(frame["message"]).includes("sessions"));
+    expect(told).toMatchObject([{ level: "warning", message: expect.stringContaining(future) }]);
+    expect(readFileSync(future, "utf8")).toContain('"version":4');
+  });
+
+  it("of several daemons at once gives each a session of its own, a new one when there are no more", async () => {
+    const { put, ...place } = await home();
+    for (const id of ["one", "two", "three"]) put(id, 3);
+    const daemons = await Promise.all([1, 2, 3, 4].map(() => continued(place)));
+    const ids = await Promise.all(daemons.map(idOf));
+    expect(new Set(ids).size).toBe(4);
+    expect(ids).toEqual(expect.arrayContaining(["one", "two", "three"]));
+    for (const daemon of daemons) {
+      expect(daemon.frames.filter((frame) => frame.type === "notice" && frame["level"] === "error")).toEqual([]);
+    }
   });
 });
 

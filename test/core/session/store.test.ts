@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Artifacts, sidecarOf } from "../../../core/session/artifacts.ts";
-import { listSessions, newestUnlocked, resolveSession, sessionInfo } from "../../../core/session/list.ts";
+import { listSessions, resolveSession, sessionInfo, unlockedSessions } from "../../../core/session/list.ts";
 import { SessionLog } from "../../../core/session/log.ts";
 import { encodeCwd } from "../../../core/session/store.ts";
 import { assistant, closing, created, fileOf, opened, tempDir, user } from "./_helpers.ts";
@@ -96,6 +96,21 @@ it("a header of any length that opens is listed, before a short history and a lo
     }
 });
 
+it("a page is looked into no further than it goes, and is stale when the file it follows is gone", async () => {
+  const dir = tempDir();
+  const files = Array.from({ length: 60 }, (_, n) => session(dir, "/p/a", { at: 1_000_000_000_000 + n * 1000 })).reverse();
+  const whole = (await listSessions(dir, "/p/a")).map(({ file }) => file);
+  expect(whole).toEqual(files);
+  const walked: string[] = [];
+  for (let after: string | undefined; walked.length < 60; after = walked.at(-1)) {
+    const page = await listSessions(dir, "/p/a", { after, limit: 7 });
+    expect(page.length).toBe(Math.min(7, 60 - walked.length));
+    walked.push(...page.map(({ file }) => file));
+  }
+  expect(walked).toEqual(files);
+  await expect(listSessions(dir, "/p/a", { after: join(dir, "gone.jsonl") })).rejects.toMatchObject({ code: "stale_cursor" });
+});
+
 describe("finding one session", () => {
   it("by path, id prefix, file name or id suffix; here first, then anywhere, the newest first", async () => {
     const sessionsDir = tempDir();
@@ -121,10 +136,15 @@ describe("finding one session", () => {
     const dir = tempDir();
     const old = session(dir, "/p/a", { at: 1_000_000_000_000 });
     const recent = session(dir, "/p/a", { at: 1_600_000_000_000 });
-    expect(await newestUnlocked(dir, "/p/a")).toBe(recent);
+    const candidates = async (cwd: string) => {
+      const files: string[] = [];
+      for await (const file of unlockedSessions(dir, cwd)) files.push(file);
+      return files;
+    };
+    expect(await candidates("/p/a")).toEqual([recent, old]);
     await opened(recent);
-    expect(await newestUnlocked(dir, "/p/a")).toBe(old);
-    expect(await newestUnlocked(dir, "/p/c")).toBeUndefined();
+    expect(await candidates("/p/a")).toEqual([old]);
+    expect(await candidates("/p/c")).toEqual([]);
   });
 });
 
