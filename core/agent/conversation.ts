@@ -218,6 +218,7 @@ export class Conversation implements RunConversation {
       const key = await preflight(this.context(), this.#selection.model, work.signal);
       if (work.invocation !== undefined) work.invocation.agentInvoked = true;
       work.accept();
+      if (this.#journal.needsPreparing) await this.#journal.prepare();
       this.invalidatePrompt();
       this.tools.invalidate();
       const ctx = this.context({ signal: work.signal, invocation: work.invocation });

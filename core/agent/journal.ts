@@ -16,6 +16,19 @@ export class Journal {
     this.#onFailure = onFailure;
   }
 
+  /** A copy of a long history gets its file without holding the event loop: for the moment before a run. */
+  async prepare(): Promise<void> {
+    try {
+      await this.#log.materializeInSlices();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+  /** True when a file is wanted that is not there yet and has a history to take in. */
+  get needsPreparing(): boolean {
+    return !this.#log.isMaterialized && this.#log.file !== undefined && this.#log.context().length > 0;
+  }
+
   /** The file is there before the first message is told as final, and so before the first request. */
   append(message: AgentMessage): void {
     this.#write(() => {
@@ -67,8 +80,12 @@ export class Journal {
       write();
       this.#failed = false;
     } catch (error) {
-      if (!this.#failed) this.#onFailure(error);
-      this.#failed = true;
+      this.#fail(error);
     }
+  }
+
+  #fail(error: unknown): void {
+    if (!this.#failed) this.#onFailure(error);
+    this.#failed = true;
   }
 }

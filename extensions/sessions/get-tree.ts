@@ -41,20 +41,20 @@ export default defineCommand({
   },
   run(ctx) {
     const { log } = ctx.conversation;
-    const places = new Map<string, { node: Node; level: number }>();
-    const roots: Node[] = [];
-    let deepest = 0;
-    for (const entry of log.entries) {
-      const node = toNode(entry, log.labels.get(entry.id));
-      const parentId = log.parentOf(entry.id);
-      const parent = parentId === null ? undefined : places.get(parentId);
-      const level = (parent?.level ?? 0) + 1;
-      deepest = Math.max(deepest, level);
-      places.set(entry.id, { node, level });
-      (parent?.node.children ?? roots).push(node);
-    }
+    const levels = new Map<string, number>();
+    for (const { id } of log.entries) levels.set(id, 1 + (levels.get(log.parentOf(id) ?? "") ?? 0));
+    const deepest = [...levels.values()].reduce((most, level) => Math.max(most, level), 0);
     if (deepest > MAX_LEVELS) {
       throw new CommandError(`The session is ${deepest} entries deep, more than a frame can nest: use get_entries`, "too_large");
+    }
+    const nodes = new Map<string, Node>();
+    const roots: Node[] = [];
+    for (const entry of log.entries) {
+      const made = toNode(entry, log.labels.get(entry.id));
+      nodes.set(entry.id, made);
+      const parentId = log.parentOf(entry.id);
+      const parent = parentId === null ? undefined : nodes.get(parentId);
+      (parent?.children ?? roots).push(made);
     }
     return { tree: roots, leafId: log.leafId };
   },

@@ -1,9 +1,10 @@
 // Session files as the host meets them: what is told about a damaged or moved one, and that work goes on in it.
-import { mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { encodeCwd } from "../../../core/session/store.ts";
 import { startDaemon, type TestDaemon } from "../../../core/testing.ts";
+import type { Frame } from "../../../protocol/frame.ts";
 import { afterTest } from "../../support/clean-up.ts";
 import { assistant, user } from "./_helpers.ts";
 
@@ -136,6 +137,31 @@ describe("--continue", () => {
       expect(daemon.frames.filter((frame) => frame.type === "notice" && frame["level"] === "error")).toEqual([]);
     }
   });
+});
+
+it("a branch of a long session has no file before its first message, and a whole one before the model is asked", async () => {
+  const daemon = await start();
+  const lines = Array.from({ length: 3000 }, (_, n) =>
+    entry(`e${n}`, n === 0 ? null : `e${n - 1}`, n % 2 === 0 ? user("u") : assistant("a")),
+  );
+  const file = stored(daemon, "long", [JSON.stringify(header(daemon.cwd)), ...lines, ""].join("\n"));
+  const before = readFileSync(file, "utf8");
+  await daemon.ask("switch_session", { sessionPath: file });
+  await daemon.ask("branch", { entryId: "e2998" });
+  const branch = String((await daemon.ask("get_state"))["sessionFile"]);
+  expect(existsSync(branch)).toBe(false);
+  daemon.send({ type: "prompt", message: "another way" });
+  const said = (frame: Frame) => frame.type === "message_end" && (frame["message"] as { role: string }).role === "user";
+  await daemon.next(said, { after: 0 });
+  const written = readFileSync(branch, "utf8").trimEnd().split("\n");
+  expect(written.slice(1, 2999).map((line) => JSON.parse(line).id)).toEqual(
+    lines.slice(0, 2998).map((line) => JSON.parse(line).id),
+  );
+  expect(JSON.parse(written[2999] ?? "")).toMatchObject({ parentId: "e2997", message: { role: "user" } });
+  await daemon.next("agent_end", { after: 0 });
+  expect(readFileSync(file, "utf8")).toBe(before);
+  const beside = readdirSync(dirname(branch)).filter((name) => name.includes(".tmp"));
+  expect(beside).toEqual([]);
 });
 
 describe("get_tree", () => {
