@@ -12,6 +12,7 @@ const open: FakeServer[] = [];
 afterEach(async () => {
   for (const fake of open.splice(0)) await fake.close();
 });
+type Raw = NonNullable<FakeReply["raw"]>;
 const HALF = '{"command":"rm -rf ./build/tmp';
 
 /** The events of one answer as each service sends them, to be spoiled: a text in two deltas. */
@@ -52,8 +53,43 @@ const EVENTS: Record<string, (first: string, second: string) => string[]> = {
 /** The data of an event over two lines, parted where JSON allows white space: a reader has to join them with a line feed. */
 const overTwoLines = (event: string) => event.replace(/^(data: \{[^,]*,)/m, "$1\ndata: ");
 
+const sse = (type: string, event: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...event })}\n\n`;
+const began = sse("message_start", {
+  message: { id: "m", type: "message", role: "assistant", model: "m", content: [], usage: { input_tokens: 1, output_tokens: 1 } },
+});
+const ended = (reason: string) =>
+  sse("message_delta", { delta: { stop_reason: reason }, usage: { output_tokens: 2 } }) + sse("message_stop", {});
+const blockOf = (block: object, ...deltas: object[]) =>
+  sse("content_block_start", { index: 0, content_block: block }) +
+  deltas.map((delta) => sse("content_block_delta", { index: 0, delta })).join("");
+const chunk = (delta: object, finish: string | null = null) =>
+  `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 0, model: "m", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+const calling = (id: string, made: object) =>
+  chunk({ role: "assistant", tool_calls: [{ index: 0, id, type: "function", function: made }] });
+
+/** Legal calls without arguments, beside the empty text that the fakes send. */
+const NO_ARGUMENTS: Record<string, (id: string) => string[]> = {
+  anthropic: (id) =>
+    [{}, { input: null }].map(
+      (input, index) =>
+        `${began}${blockOf({ type: "tool_use", id: `${id}${index}`, name: "ls", ...input })}${sse("content_block_stop", { index: 0 })}${ended("tool_use")}`,
+    ),
+  openai: (id) =>
+    [{}, { arguments: null }].map(
+      (given, index) => `${calling(`${id}${index}`, { name: "ls", ...given })}${chunk({}, "tool_calls")}data: [DONE]\n\n`,
+    ),
+};
+/** A proxy that connects anew in the middle of a call and goes on with another answer. */
+const SPLICED: Record<string, string> = {
+  anthropic: `${began}${blockOf(
+    { type: "tool_use", id: "s1", name: "bash", input: { command: "rm -rf ./build" } },
+    { type: "input_json_delta", partial_json: HALF },
+  )}${began}${blockOf({ type: "text", text: "" }, { type: "text_delta", text: "spliced" })}${sse("content_block_stop", { index: 0 })}${ended("tool_use")}`,
+  openai: `${calling("s1", { name: "bash", arguments: '{"command":"rm -rf ./build' })}${calling("s2", { name: "bash", arguments: '/tmp"}' })}${chunk({}, "tool_calls")}data: [DONE]\n\n`,
+};
+
 /** Legal ways to send the same answer. */
-const ODDITIES: readonly [string, (events: string[]) => NonNullable<FakeReply["raw"]>][] = [
+const ODDITIES: readonly [string, (events: string[]) => Raw][] = [
   ["CRLF line ends", (events) => ({ writes: [events.join("").replaceAll("\n", "\r\n")] })],
   ["CR line ends", (events) => ({ writes: [events.join("").replaceAll("\n", "\r")] })],
   ["comment lines", (events) => ({ writes: [`: hello\n\n${events.join(": keep-alive\n\n:\n")}`] })],
@@ -120,6 +156,12 @@ describe.each(SERVICES)("case 20 ($name)", (under) => {
       ).toEqual([]);
       expect(await text(daemon)).toBe(`Recovered: ${what}`);
     }
+    fake.script({ raw: { writes: [SPLICED[under.name] ?? ""] } }, { text: "Recovered: spliced" });
+    const frames = await prompt(daemon, "go");
+    expect(stands(daemon)).toBe(true);
+    expect(frames.filter((frame) => frame.type === "auto_retry_start")).toHaveLength(1);
+    expect(frames.filter((frame) => frame.type === "tool_execution_start")).toEqual([]);
+    expect(await text(daemon)).toBe("Recovered: spliced");
     expect(refusals(fake)).toEqual([]);
   });
 
@@ -180,16 +222,24 @@ describe.each(SERVICES)("case 20 ($name)", (under) => {
     const frames = await prompt(daemon, "list");
     expect(frames.find((frame) => frame.type === "tool_execution_end")).toMatchObject({ isError: false });
     expect(await text(daemon)).toBe("Listed");
+    for (const body of NO_ARGUMENTS[under.name]?.("absent") ?? []) {
+      fake.script({ raw: { writes: [body] } }, { text: "Listed again" });
+      const again = await prompt(daemon, "list");
+      expect(again.find((frame) => frame.type === "tool_execution_start")).toMatchObject({ toolName: "ls", args: {} });
+      expect(again.find((frame) => frame.type === "tool_execution_end")).toMatchObject({ isError: false });
+    }
     fake.script({ text: "About to", stop: "toolUse" }, { text: "Said at last" });
     await prompt(daemon, "again");
     expect(await text(daemon)).toBe("Said at last");
     expect(refusals(fake)).toEqual([]);
   });
 
-  const bodies: readonly [string, NonNullable<FakeReply["raw"]>][] = [
+  const bodies: readonly [string, Raw][] = [
     ["an empty body", { writes: [] }],
     ["a web page", { headers: { "content-type": "text/html" }, writes: ["<html><body>Bad gateway</body></html>"] }],
+    ["a web page that says it is a stream", { writes: ["<html><body>Bad gateway</body></html>"] }],
     ["broken JSON", { writes: ["data: {bad\n\n"] }],
+    ["broken JSON after a text", { writes: [...(EVENTS[under.name]?.("some", " more") ?? []).slice(0, 3), "data: {bad\n\n"] }],
   ];
   it("6, 7: a body that is no answer is an error of the turn, which is tried again", async () => {
     const { fake, daemon } = await start();
@@ -202,6 +252,21 @@ describe.each(SERVICES)("case 20 ($name)", (under) => {
       ).toHaveLength(1);
       expect(await text(daemon)).toBe(`Recovered from ${what}`);
     }
+    // Without retries it is the end of the run, and of nothing else: the session is one that can be gone on with.
+    await ask(daemon, "set_auto_retry", { enabled: false });
+    const before = fake.requests.length;
+    fake.script({ raw: { writes: [] } });
+    const frames = await prompt(daemon, "once");
+    expect(fake.requests).toHaveLength(before + 1);
+    expect(frames.filter((frame) => frame.type === "auto_retry_start")).toEqual([]);
+    expect(JSON.stringify(frames.at(-1))).toContain('"stopReason":"error"');
+    const { sessionFile } = await ask(daemon, "get_state");
+    await daemon.end();
+    const again = use.start({ ...under.options(fake), home: daemon.home });
+    await ask(again, "switch_session", { sessionPath: sessionFile });
+    fake.script({ text: "Gone on" });
+    await prompt(again, "and on");
+    expect(await text(again)).toBe("Gone on");
     expect(refusals(fake)).toEqual([]);
   });
 
