@@ -50,7 +50,8 @@ export class Exchange implements FaultSource {
     const inner = await this.#context.use(Transport).fetch();
     return async (input, init) => {
       this.#listen();
-      return this.#watch(await inner(input, init));
+      // Followed, a redirect would make another kind of request of it, and take the key to another server.
+      return this.#watch(await inner(input, { ...init, redirect: "manual" }));
     };
   }
 
@@ -93,8 +94,9 @@ export class Exchange implements FaultSource {
 
   async #watch(response: Response): Promise<Response> {
     this.#timer?.refresh();
-    if (!response.ok) return failure(response);
     const { status } = response;
+    if (status >= 300 && status < 400) throw this.#redirected(response);
+    if (!response.ok) return failure(response);
     if (response.body === null)
       throw new ProviderError(`${this.#host} answered ${status} without a body`, "retryable", { status });
     const page = () =>
@@ -117,6 +119,13 @@ export class Exchange implements FaultSource {
       page,
     });
     return new Response(watched, { status: response.status, statusText: response.statusText, headers: response.headers });
+  }
+
+  #redirected({ status, headers, body }: Response): ProviderError {
+    void body?.cancel().catch(() => {});
+    const target = headers.get("location");
+    const where = target === null ? "another address" : `"${target}"`;
+    return new ProviderError(`${this.#host} redirects to ${where}: take the base URL from there`, "fatal", { status });
   }
 }
 
@@ -174,9 +183,9 @@ function isBlank(byte: number): boolean {
   return byte <= 0x20 || byte === 0xef || byte === 0xbb || byte === 0xbf;
 }
 
-async function rest(reader: ReadableStreamDefaultReader<Uint8Array>, begun: Uint8Array): Promise<string> {
-  const pieces = [begun];
-  let size = begun.length;
+async function rest(reader: ReadableStreamDefaultReader<Uint8Array>, begun?: Uint8Array): Promise<string> {
+  const pieces = begun === undefined ? [] : [begun];
+  let size = begun?.length ?? 0;
   while (size < MAX_JSON_BYTES) {
     const { done, value } = await reader.read();
     if (done) break;
@@ -210,7 +219,7 @@ function parsed(text: string): unknown {
  * otherwise count as having sent no body, and that means "too long" to us.
  */
 async function failure(response: Response): Promise<Response> {
-  const text = await response.text();
+  const text = response.body === null ? "" : await rest(response.body.getReader());
   const headers = new Headers([...response.headers]);
   // Node has unpacked the body already.
   headers.delete("content-encoding");

@@ -49,7 +49,7 @@ export class FailureInBody extends Error {
 }
 
 const overflowTexts =
-  /prompt is too long|input (?:is )?too long|exceeds? (?:the )?(?:model'?s? )?(?:maximum )?context|context[ _](?:length|window)[ _]?exceeded|maximum context length|context limit|input token count|too many (?:input )?tokens|exceeds the (?:available )?context size|request_too_large|string too long|reduce the length of (?:the )?messages|maximum prompt length/i;
+  /prompt is too long|input (?:is )?too long|exceeds? (?:the )?(?:model'?s? )?(?:maximum )?context|context[ _](?:length|window|size)[ _](?:has been )?exceeded|maximum context length|context limit|input token count|too many (?:input )?tokens|exceeds the (?:available )?context size|greater than the context length|context window exceeds|model token limit|prompt exceeds max|request_too_large|string too long|reduce the length of (?:the )?messages|maximum prompt length/i;
 const rateTexts = /rate limit|too many requests|requests per|tokens per (?:minute|day)|tpm|rpm/i;
 const quotaTexts =
   /insufficient[_ ]quota|credit balance|billing|exceeded your current quota|usage limit|payment required|out of credits|spending limit/i;
@@ -87,7 +87,10 @@ function fromStatus(error: unknown, status: number, api: z.infer<typeof ApiError
   const info = body.success ? body.data : undefined;
   const text = info?.message || say(errorMessage(error));
   const type = [info?.type, info?.code].filter(Boolean).join(" ");
-  const kind = kindOfStatus(status, `${type} ${text}`, info === undefined && /no body/.test(errorMessage(error)));
+  const judged = kindOfStatus(status, `${type} ${text}`, info === undefined && /no body/.test(errorMessage(error)));
+  // A limit that waiting does not lift: the services say so beside it.
+  const isHopeless = status === 429 && api.headers?.get("x-should-retry") === "false";
+  const kind = isHopeless && judged === "retryable" ? "quota" : judged;
   const message = info?.message ? `${status} ${info.type ?? info.code ?? "error"}: ${say(info.message)}` : text;
   const retryAfterMs = kind === "retryable" || kind === "quota" ? waitHint(api.headers) : undefined;
   return new ProviderError(message, kind, { status, retryAfterMs });
@@ -133,6 +136,12 @@ function fromConnection(error: unknown, source: FaultSource, say: Say): Provider
   const where = hostOf(source.baseUrl);
   if (codes.some((code) => certificateCodes.test(code))) {
     return new ProviderError(`Cannot trust the certificate of ${where}: ${errorMessage(deepest)}`, "fatal");
+  }
+  if (codes.some((code) => /^ERR_SSL_WRONG_VERSION|^EPROTO$/.test(code))) {
+    return new ProviderError(`${where} speaks no TLS: check whether the base URL "${source.baseUrl}" means http`, "fatal");
+  }
+  if (chain.some((cause) => errorMessage(cause) === "bad port")) {
+    return new ProviderError(`The base URL "${source.baseUrl}" has a port that is not for web requests`, "fatal");
   }
   if (codes.includes("ERR_INVALID_URL") || chain.some((cause) => /invalid url/i.test(errorMessage(cause)))) {
     return new ProviderError(`The base URL "${source.baseUrl}" is not a URL`, "fatal");
@@ -205,7 +214,7 @@ export function waitHint(headers: Headers | undefined, now = Date.now()): number
 /** Of a header that came twice the first value counts, as anywhere else. */
 function numberOf(header: string | null): number {
   const text = header?.split(",")[0]?.trim() ?? "";
-  return text === "" ? Number.NaN : Number(text);
+  return /^\d/.test(text) ? Number(text) : Number.NaN;
 }
 
 /** A point in time with a year in it. `Date.parse` takes nearly anything for one. */

@@ -4,7 +4,8 @@ const patterns: readonly [RegExp, string][] = [
   [/(\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?)(?:(?:bearer|basic|token)\s+)?[^\s"',;}]+/gi, "$1[redacted]"],
   [/\b(bearer|basic)\s+[A-Za-z0-9+/=_.~-]{6,}/gi, "$1 [redacted]"],
   [/(\b(?:x-)?api[-_]?key["']?\s*[:=]\s*["']?)[^\s"',;}]+/gi, "$1[redacted]"],
-  [/([a-z][a-z0-9+.-]*:\/\/)[^\s/@:]*(?::[^\s/@]*)?@/gi, "$1[redacted]@"],
+  // A scheme is short. Without a limit a long text is looked through again from each of its letters, which stops the daemon.
+  [/(\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/@:]*(?::[^\s/@]*)?@/gi, "$1[redacted]@"],
   [/\bsk-[A-Za-z0-9_-]{8,}/g, "[redacted]"],
 ];
 
