@@ -1,6 +1,8 @@
 // Case 21, item 24: whatever left a call without result, the next request is accepted, and is the same the next time.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { SERVICES } from "../anthropic/_services.ts";
 import { startFakeAnthropic } from "../support/fake-anthropic.ts";
 import type { FakeServer } from "../support/fake-provider.ts";
 import type { DaemonProcess } from "../support/process.ts";
@@ -175,6 +177,30 @@ describe("case 21", () => {
     expect(results.map((message) => message["toolCallId"])).toEqual(["t1", "t2", "t3", "u1", "u2"]);
   });
 
+  it("3: an abort while the first call waits for a yes: none has started, each has its result", async () => {
+    const fake = await service();
+    const daemon = use.start({
+      model: "anthropic/claude-haiku-4-5",
+      env: { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: fake.url },
+      files: { "config.yml": "tools:\n  approvalMode: ask\n" },
+    });
+    fake.script({ toolCalls: [bash("touch ran", "n1"), bash("touch ran", "n2"), bash("touch ran", "n3")] }, { text: "Back" });
+    const began = daemon.frames.length;
+    await ask(daemon, "prompt", { message: "go" });
+    await wait(daemon, "extension_ui_request", began);
+    await ask(daemon, "abort");
+    await wait(daemon, "agent_end", began);
+    await prompt(daemon, "and now?");
+    expect(refusals(fake)).toEqual([]);
+    const results = messagesOf(sessionFiles(daemon.home)[0] ?? "").filter((message) => message["role"] === "toolResult");
+    expect(results.map((message) => [message["toolCallId"], message["isError"]])).toEqual([
+      ["n1", true],
+      ["n2", true],
+      ["n3", true],
+    ]);
+    expect(existsSync(join(daemon.cwd, "ran"))).toBe(false);
+  });
+
   it("4: steering with interrupt mode immediate: what has not started is skipped, the steer comes after all results", async () => {
     const fake = await service();
     const daemon = start(fake);
@@ -199,14 +225,16 @@ describe("case 21", () => {
     const messages = messagesOf(sessionFiles(daemon.home)[0] ?? "");
     const roles = messages.map((message) => message["role"]);
     expect(roles).toEqual(["user", "assistant", "toolResult", "toolResult", "toolResult", "user", "assistant"]);
+    expect(JSON.stringify(messages[5])).toContain("rather not");
     const [, second, third] = messages.filter((message) => message["role"] === "toolResult");
-    for (const skipped of [second, third]) expect(JSON.stringify(skipped)).toMatch(/skipped/i);
+    for (const skipped of [second, third]) expect(JSON.stringify(skipped)).toContain("Skipped due to queued user message");
     expect(refusals(fake)).toEqual([]);
   });
 
-  it("5: a stored session with results in another order and one of them twice", async () => {
-    const fake = await service();
-    const daemon = start(fake);
+  it.each(SERVICES)("5: a stored session with results in another order and one of them twice ($name)", async (under) => {
+    const fake = await under.open();
+    use.later(() => fake.close());
+    const daemon = use.start({ ...under.options(fake), files: { "config.yml": COMPACTING } });
     const result = (id: string, text: string) => ({
       role: "toolResult",
       toolCallId: id,
@@ -218,19 +246,20 @@ describe("case 21", () => {
     const file = daemon.write(
       "stored.jsonl",
       sessionText(daemon.cwd, [
-        userMessage("go"),
+        userMessage(`go ${"word ".repeat(200)}`),
         answerWith("c1", "c2"),
-        result("c2", "two"),
-        result("c1", "one"),
-        result("c2", "two again"),
+        result("c2", "SECOND"),
+        result("c1", "FIRST"),
+        result("c2", "ONCE-MORE"),
       ]),
     );
     await ask(daemon, "switch_session", { sessionPath: file });
-    fake.script({ text: "Fine" });
+    fake.otherwise({ text: "Fine" });
     await prompt(daemon, "next");
-    expect(refusals(fake)).toEqual([]);
     const body = JSON.stringify(fake.requests[0]?.body);
-    expect(body.indexOf("one")).toBeLessThan(body.indexOf("two"));
-    expect(body).not.toContain("two again");
+    expect(body.match(/FIRST|SECOND|ONCE-MORE/g)).toEqual(["FIRST", "SECOND"]);
+    expect(await ask(daemon, "compact")).toMatchObject({ summary: expect.stringContaining("Fine") });
+    await prompt(daemon, "and on");
+    expect(refusals(fake)).toEqual([]);
   });
 });
