@@ -53,7 +53,7 @@ export class Loader {
       transformer: this.#transformer,
       activator: this.#activator,
       touch: (unit) => this.#watch?.touch(unit),
-      loaded: () => void this.#watch?.refresh(),
+      loaded: () => this.#watch?.refreshSoon(),
     });
     if (!options.watch) return;
     this.#watch = new UnitWatch({
@@ -138,7 +138,7 @@ export class Loader {
     unit.markDirty();
     this.#watch?.drop(unit);
     this.#activator.withdraw([unit], "disabled");
-    await this.#watch?.refresh();
+    this.#watch?.refresh();
   }
 
   /** Loads the units that wait because of a file they may not read. */
@@ -162,7 +162,7 @@ export class Loader {
     if (this.#roots.some((known) => known.path === root.path && known.kind === root.kind)) return [];
     this.#roots.push(root);
     const reports = await Promise.all(this.#addUnits(root).map((unit) => this.#loads.request(unit, "request")));
-    await this.#watch?.refresh();
+    this.#watch?.refresh();
     return reports;
   }
 
@@ -172,7 +172,7 @@ export class Loader {
     this.#roots = this.#roots.filter((root) => !gone.has(root));
     this.#remove([...this.#units.values()].filter((unit) => unit.root !== undefined && gone.has(unit.root)));
     this.#lookEverywhere();
-    await this.#watch?.refresh();
+    this.#watch?.refresh();
   }
 
   /**
@@ -213,7 +213,7 @@ export class Loader {
     this.#stopped = true;
     this.#unsubscribe?.();
     this.#cancelFollowing?.();
-    await this.#watch?.stop();
+    this.#watch?.stop();
     for (const unit of inOrder(this.#units.values()).reverse()) {
       unit.removed = true;
       unit.markDirty();
@@ -307,9 +307,8 @@ export class Loader {
       return;
     }
     // Another link of the same root still leads to it.
-    unit.source = other;
-    unit.goneTold = false;
-    void this.#watch?.refresh();
+    unit.goOverTo(other);
+    this.#watch?.refresh();
   }
 
   /** What was reached through another root, and known already, may be a unit of this one now. */
@@ -326,7 +325,7 @@ export class Loader {
       this.#watch?.drop(unit);
     }
     this.#activator.withdraw(units, "disposed");
-    void this.#watch?.refresh();
+    this.#watch?.refresh();
   }
 
   // ── Services ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,7 +2,6 @@
 // later ones are merged (DESIGN §5 "Watching"). What is on disk decides, not the event.
 
 import { basename, dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../kernel/context.ts";
 import { awaitedTargets, candidateFolders, isIgnoredName } from "./discover.ts";
 import { realPath } from "./files.ts";
@@ -16,9 +15,6 @@ const MERGE_MS = 60;
 const EMPTY_MS = 150;
 /** An absent one is usually between two halves of a rename. */
 const ABSENT_MS = 500;
-/** After this many refreshes in one go there is a rest. */
-const ROUNDS = 5;
-const ROUNDS_REST_MS = 100;
 
 export interface UnitWatchOptions {
   log: Logger;
@@ -41,8 +37,7 @@ export class UnitWatch {
   readonly #folders = new Map<string, Root>();
   /** Where a link of a root leads, which is not there → that root. */
   readonly #awaited = new Map<string, Root>();
-  #refreshing: Promise<void> | undefined;
-  #refreshAgain = false;
+  #refreshing: NodeJS.Immediate | undefined;
   #running = false;
 
   constructor(options: UnitWatchOptions) {
@@ -55,28 +50,31 @@ export class UnitWatch {
     return this.#watcher.size;
   }
 
-  /** Resolves when every change from now on is seen. */
-  async start(): Promise<void> {
+  /** Every change from now on is seen. */
+  start(): void {
     this.#running = true;
-    await this.refresh();
+    this.refresh();
   }
 
   /** Watches what the units depend on now. */
-  refresh(): Promise<void> {
-    if (!this.#running) return Promise.resolve();
-    if (this.#refreshing !== undefined) {
-      this.#refreshAgain = true;
-      return this.#refreshing;
-    }
-    this.#refreshing = this.#refresh();
-    return this.#refreshing;
+  refresh(): void {
+    if (this.#running) this.#watcher.watch(this.#paths());
   }
 
-  async stop(): Promise<void> {
+  /** The same in a moment, once for all who ask for it until then. */
+  refreshSoon(): void {
+    this.#refreshing ??= setImmediate(() => {
+      this.#refreshing = undefined;
+      this.refresh();
+    });
+  }
+
+  stop(): void {
     this.#running = false;
+    clearImmediate(this.#refreshing);
     for (const immediate of this.#rescans.values()) clearImmediate(immediate);
     for (const unit of this.#options.units()) this.drop(unit);
-    await this.#watcher.stop();
+    this.#watcher.stop();
   }
 
   /** Forgets the timers of a unit. */
@@ -97,21 +95,6 @@ export class UnitWatch {
     unit.lastEventAt = now;
     if (!this.#tried.has(unit)) unit.checkSoon ??= setImmediate(() => this.#check(unit));
     this.#checkAfter(unit, MERGE_MS);
-  }
-
-  async #refresh(): Promise<void> {
-    try {
-      for (let round = 1; ; round++) {
-        this.#refreshAgain = false;
-        await this.#watcher.watch(this.#paths());
-        if (!this.#refreshAgain || !this.#running) return;
-        // A folder that changes without end must not keep the event loop busy.
-        if (round % ROUNDS === 0) await sleep(ROUNDS_REST_MS);
-      }
-    } finally {
-      // Synchronously with the last look at the flag, so that no call in between is lost.
-      this.#refreshing = undefined;
-    }
   }
 
   #paths(): Set<string> {
@@ -160,7 +143,7 @@ export class UnitWatch {
       setImmediate(() => {
         this.#rescans.delete(root);
         this.#options.rescan(root);
-        void this.refresh();
+        this.refresh();
       }),
     );
   }

@@ -163,6 +163,18 @@ export class Unit {
     for (const [path, seen] of read) if (!this.#seen.has(path)) this.#seen.set(path, seen);
   }
 
+  /** Another link leads to the same files: what was seen through the one that went is seen through it now. */
+  goOverTo(source: UnitSource): void {
+    const before = this.source?.path;
+    const seen = before === undefined || before === source.path ? undefined : this.#seen.get(before);
+    if (before !== undefined && seen !== undefined) {
+      this.#seen.delete(before);
+      this.#seen.set(source.path, seen);
+    }
+    this.source = source;
+    this.goneTold = false;
+  }
+
   /** Looks at the disk. Touched files with the same content are no change. */
   look(): Change {
     const { source } = this;

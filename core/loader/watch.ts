@@ -1,17 +1,15 @@
 // Watches directories for a set of paths. Events are hints: they say where to look, and what is there decides. A directory that is
 // swapped by rename is watched anew, because its watch stays with the old inode.
-import { statSync } from "node:fs";
+import { type FSWatcher, statSync, watch } from "node:fs";
 import { dirname, join, sep } from "node:path";
-import type { FSWatcher } from "chokidar";
 import type { Logger } from "../kernel/context.ts";
 import { errorMessage } from "../kernel/errors.ts";
 
 interface Watched {
-  readonly watcher: FSWatcher;
+  /** Undefined when the system refused: no handles left, or no right to look. */
+  readonly watcher: FSWatcher | undefined;
   /** Which directory it was when the watch was set. */
   readonly identity: string;
-  ready: boolean;
-  settle(): void;
 }
 
 export interface PathWatcherOptions {
@@ -23,9 +21,7 @@ export interface PathWatcherOptions {
 export class PathWatcher {
   readonly #options: PathWatcherOptions;
   readonly #directories = new Map<string, Watched>();
-  readonly #opening = new Set<Promise<void>>();
   #wanted: ReadonlySet<string> = new Set();
-  #chokidar: typeof import("chokidar") | undefined;
   #stopped = false;
 
   constructor(options: PathWatcherOptions) {
@@ -38,31 +34,18 @@ export class PathWatcher {
   }
 
   /**
-   * Watches these paths, present or not, and nothing else. Resolves when changes are seen from now on; events of directories that
-   * were not watched before are reported once, because something may have changed in between.
+   * Watches these paths, present or not, and nothing else: changes are seen from now on. Directories that were not watched before are
+   * reported once, because something may have changed in between.
    */
-  async watch(paths: Iterable<string>): Promise<void> {
+  watch(paths: Iterable<string>): void {
     this.#wanted = new Set(paths);
-    this.#chokidar ??= await import("chokidar");
     this.#sync();
-    const awaited = new Set<Promise<void>>();
-    for (;;) {
-      // Each round waits for directories that were opened meanwhile, never twice for one.
-      const opening = [...this.#opening].filter((one) => !awaited.has(one));
-      if (opening.length === 0) return;
-      for (const one of opening) awaited.add(one);
-      await Promise.all(opening);
-    }
   }
 
-  async stop(): Promise<void> {
+  stop(): void {
     this.#stopped = true;
-    const open = [...this.#directories.values()];
+    for (const { watcher } of this.#directories.values()) watcher?.close();
     this.#directories.clear();
-    await Promise.all(open.map(({ watcher }) => watcher.close()));
-    // A closed watcher never tells that it was ready.
-    this.#opening.clear();
-    for (const { settle } of open) settle();
   }
 
   /** Brings the set of watches in line with what is wanted and what is on disk. */
@@ -71,10 +54,9 @@ export class PathWatcher {
     const needed = new Map<string, string>();
     for (const path of this.#wanted) addDirectories(path, needed);
     for (const [directory, watched] of this.#directories) {
-      // One that is still being set up is looked at again when it is ready.
-      if (!watched.ready || needed.get(directory) === watched.identity) continue;
+      if (needed.get(directory) === watched.identity) continue;
       this.#directories.delete(directory);
-      void watched.watcher.close();
+      watched.watcher?.close();
     }
     for (const [directory, identity] of needed) {
       if (!this.#directories.has(directory)) this.#open(directory, identity);
@@ -82,30 +64,24 @@ export class PathWatcher {
   }
 
   #open(directory: string, identity: string): void {
-    if (this.#chokidar === undefined) return;
-    const watcher = this.#chokidar.watch(directory, {
-      depth: 0,
-      ignoreInitial: true,
-      // Others are shared by path within the process: one that was set before a swap would be handed out after it.
-      persistent: false,
-      // One handle per directory: it reports its children, whose own watches would only add handles.
-      ignored: (path) => path !== directory,
-    });
-    let settle = () => {};
-    const opened = new Promise<void>((resolve) => {
-      settle = resolve;
-    });
-    const watched: Watched = { watcher, identity, ready: false, settle };
-    this.#directories.set(directory, watched);
-    this.#opening.add(opened);
-    watcher.on("raw", (_event, name) => this.#report(typeof name === "string" ? join(directory, name) : directory));
-    watcher.on("error", (error) => this.#options.log.debug(`Watching ${directory}: ${errorMessage(error)}`));
-    watcher.once("ready", () => {
-      watched.ready = true;
-      this.#opening.delete(opened);
-      settle();
-      this.#report(directory);
-    });
+    const watcher = this.#handle(directory);
+    this.#directories.set(directory, { watcher, identity });
+    // What is there by now was there before the watch or comes through it.
+    setImmediate(() => this.#report(directory));
+  }
+
+  #handle(directory: string): FSWatcher | undefined {
+    const failed = (error: unknown) => this.#options.log.debug(`Watching ${directory}: ${errorMessage(error)}`);
+    try {
+      const watcher = watch(directory, { persistent: false }, (_event, name) =>
+        this.#report(typeof name === "string" ? join(directory, name) : directory),
+      );
+      watcher.on("error", failed);
+      return watcher;
+    } catch (error) {
+      failed(error);
+      return undefined;
+    }
   }
 
   #report(path: string): void {

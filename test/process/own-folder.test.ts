@@ -1,27 +1,23 @@
 // Whatever is dropped into the checkout's own extensions/ while the daemon runs gives its tool at once: one file, a folder with an
 // index, a folder with a manifest of any family. On the built daemon, in a copy of the checkout.
-import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ask, prompt, textOf } from "../cases/_support.ts";
-import { BIN, type DaemonProcess, ROOT, startProcess } from "../support/process.ts";
+import { type Checkout, copyCheckout } from "../support/checkout.ts";
+import { type DaemonProcess, startProcess } from "../support/process.ts";
 
-let copy: string;
+let copy: Checkout;
 let daemon: DaemonProcess;
 
 beforeAll(async () => {
-  copy = realpathSync(mkdtempSync(join(tmpdir(), "mortise-checkout-")));
-  cpSync(dirname(BIN), join(copy, "dist"), { recursive: true });
-  for (const name of ["extensions", "builtin-tools", "package.json"])
-    cpSync(join(ROOT, name), join(copy, name), { recursive: true });
-  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
-  daemon = startProcess({ command: [process.execPath, join(copy, "dist/main.js")] });
+  copy = copyCheckout();
+  daemon = startProcess({ command: copy.command });
   await ask(daemon, "get_state");
 });
 afterAll(async () => {
   await daemon.dispose();
-  rmSync(copy, { recursive: true, force: true });
+  copy.remove();
 });
 
 const native = (tool: string, answer: string) => `import { defineTool, z } from "mortise/extension";
@@ -89,7 +85,7 @@ const FORMS: Readonly<Record<string, Form>> = {
 
 const put = (files: Record<string, string>) => {
   for (const [path, text] of Object.entries(files)) {
-    const file = join(copy, "extensions", path);
+    const file = join(copy.path, "extensions", path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
   }
@@ -121,14 +117,14 @@ it.each(Object.entries(FORMS))("%s, dropped into the checkout's own extensions/ 
   const { extensions } = (await ask(daemon, "get_extensions")) as {
     extensions: { path?: string; origin: string; state: string }[];
   };
-  const units = extensions.filter((unit) => unit.path?.startsWith(join(copy, "extensions", form.path)));
+  const units = extensions.filter((unit) => unit.path?.startsWith(join(copy.path, "extensions", form.path)));
   expect(units).toMatchObject([{ origin: "user", state: "active" }]);
 
   const [path, text] = Object.entries(form.files(tool, "second")).at(-1) ?? [];
   put({ [String(path)]: String(text) });
   await until(async () => (await answerOf(tool)) === "second!");
 
-  rmSync(join(copy, "extensions", form.path), { recursive: true });
+  rmSync(join(copy.path, "extensions", form.path), { recursive: true });
   await until(async () => !(await tools()).includes(tool));
   expect(daemon.frames.slice(from).filter((frame) => frame.type === "extension_error")).toEqual([]);
 });

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Frame } from "../../protocol/frame.ts";
+import { copyCheckout } from "../support/checkout.ts";
 import { type DaemonProcess, type ProcessOptions, ROOT, startProcess } from "../support/process.ts";
 
 const running: DaemonProcess[] = [];
@@ -110,10 +111,11 @@ describe("A unit of several files", () => {
   }, 60_000);
 
   it("lives its life in the package's own extensions/ while a turn streams", async () => {
-    const daemon = start();
+    const checkout = copyCheckout();
+    folders.push(checkout.path);
+    const daemon = start({ command: checkout.command });
     await daemon.request("get_state");
-    const folder = join(ROOT, "extensions/drop-in");
-    folders.push(folder);
+    const folder = join(checkout.path, "extensions/drop-in");
     await walkThrough(daemon, folder, () => writeUnit(folder));
   }, 60_000);
 
