@@ -1,7 +1,7 @@
 // Stored entries and messages → messages in context. Files of other programs hold roles and shapes this one does not have;
 // they are turned into the nearest message here, once per object, so that identity is stable and caches by object hold.
 import type { InputContent } from "../../protocol/content.ts";
-import type { AgentMessage, AssistantMessage, CustomMessage, Usage } from "../../protocol/message.ts";
+import { type AgentMessage, type AssistantMessage, type CustomMessage, StopReason, type Usage } from "../../protocol/message.ts";
 import { isRecord, type SessionEntry } from "./entry.ts";
 import { factsOf } from "./facts.ts";
 
@@ -49,6 +49,12 @@ function convert(entry: SessionEntry): AgentMessage | undefined {
 export function millis(iso: unknown): number {
   const value = typeof iso === "string" ? Date.parse(iso) : typeof iso === "number" ? iso : Number.NaN;
   return Number.isFinite(value) ? value : 0;
+}
+
+/** Undefined for what is no point in time. */
+function isoOf(value: unknown): string | undefined {
+  const at = new Date(typeof value === "number" ? value : Number.NaN);
+  return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
 }
 
 function textOr(value: unknown, otherwise: string): string {
@@ -113,7 +119,7 @@ function normalise(message: AgentMessage, iso: string): AgentMessage | undefined
 
 /** Roles that only other programs write. Unknown ones stay in the file and out of context. */
 function foreign(role: string, raw: Record<string, unknown>, iso: string): AgentMessage | undefined {
-  const at = typeof raw["timestamp"] === "number" ? new Date(raw["timestamp"]).toISOString() : iso;
+  const at = isoOf(raw["timestamp"]) ?? iso;
   if (role === "hookMessage") return customMessage(textOr(raw["customType"], "hook"), raw["content"], at, raw);
   if (role === "pythonExecution") {
     if (raw["excludeFromContext"] === true) return undefined;
@@ -153,7 +159,7 @@ function assistant(message: AssistantMessage, raw: Record<string, unknown>, iso:
     api: textOr(raw["api"], "unknown"),
     provider: textOr(raw["provider"], "unknown"),
     model: textOr(raw["model"], "unknown"),
-    stopReason: textOr(raw["stopReason"], "stop"),
+    stopReason: StopReason.safeParse(raw["stopReason"]).data ?? "stop",
     usage: hasFullUsage(raw["usage"]) ? message.usage : usageOf(raw["usage"]),
   });
 }
@@ -173,6 +179,7 @@ export function usageOf(value: unknown): Usage {
   const total = typeof value["totalTokens"] === "number" ? value["totalTokens"] : input + output + cacheRead + cacheWrite;
   return {
     ...value,
+    ...misfits(value, { reasoningTokens: "number" }),
     input,
     output,
     cacheRead,
@@ -189,16 +196,59 @@ export function usageOf(value: unknown): Usage {
 }
 
 function hasFullUsage(value: unknown): boolean {
+  if (!isRecord(value) || !isRecord(value["cost"])) return false;
+  const { cost, reasoningTokens, totalTokens } = value;
+  const counts = hasCounts(value) && typeof totalTokens === "number" && isSpare("number", reasoningTokens);
+  return counts && hasCounts(cost) && typeof cost["total"] === "number";
+}
+
+function hasCounts(of: Record<string, unknown>): boolean {
   return (
-    isRecord(value) &&
-    typeof value["input"] === "number" &&
-    typeof value["output"] === "number" &&
-    typeof value["cacheRead"] === "number" &&
-    typeof value["cacheWrite"] === "number" &&
-    typeof value["totalTokens"] === "number" &&
-    isRecord(value["cost"]) &&
-    typeof value["cost"]["total"] === "number"
+    typeof of["input"] === "number" &&
+    typeof of["output"] === "number" &&
+    typeof of["cacheRead"] === "number" &&
+    typeof of["cacheWrite"] === "number"
   );
+}
+
+type Spares = Readonly<Record<string, "string" | "number" | "boolean" | readonly string[]>>;
+const from: Spares = { attribution: ["user", "agent"] };
+/** Fields that a message can do without. Of another type, null above all, they are taken for absent. */
+const SPARES: Readonly<Record<AgentMessage["role"], Spares>> = {
+  user: { synthetic: "boolean", steering: "boolean", ...from },
+  developer: from,
+  assistant: { errorMessage: "string", errorStatus: "number", responseId: "string", duration: "number", ttft: "number" },
+  toolResult: {},
+  custom: from,
+  bashExecution: { exitCode: "number", fullOutputPath: "string", excludeFromContext: "boolean" },
+  branchSummary: {},
+  compactionSummary: { shortSummary: "string" },
+};
+/** The same of content blocks. */
+const BLOCK_SPARES: Spares = {
+  textSignature: "string",
+  detail: ["auto", "low", "high", "original"],
+  thinkingSignature: "string",
+  itemId: "string",
+  thoughtSignature: "string",
+  intent: "string",
+};
+
+function isSpare(type: Spares[string], value: unknown): boolean {
+  if (value === undefined) return true;
+  return typeof type === "string" ? typeof value === type : typeof value === "string" && type.includes(value);
+}
+
+/** Absent in place of every spare field of another type; undefined when there is none. */
+function misfits(raw: Record<string, unknown>, spares: Spares): Record<string, undefined> | undefined {
+  let found: Record<string, undefined> | undefined;
+  for (const field in spares) {
+    const type = spares[field];
+    if (type === undefined || isSpare(type, raw[field])) continue;
+    found ??= {};
+    found[field] = undefined;
+  }
+  return found;
 }
 
 function withContent<M extends AgentMessage & { content: unknown }>(
@@ -214,11 +264,13 @@ function withContent<M extends AgentMessage & { content: unknown }>(
 /** `message` itself if it has all of `fields` already and a time stamp, else a copy that has. */
 function withFields<M extends AgentMessage>(message: M, iso: string, fields: Record<string, unknown>): M {
   const raw: unknown = message;
-  let sound = isRecord(raw);
-  if (isRecord(raw)) for (const key in fields) sound &&= raw[key] === fields[key];
+  if (!isRecord(raw)) return message;
+  let sound = true;
+  for (const key in fields) sound &&= raw[key] === fields[key];
+  const wrong = misfits(raw, SPARES[message.role]);
   const stamped = typeof message.timestamp === "number";
-  if (sound && stamped) return message;
-  return { ...message, ...fields, ...(stamped ? {} : { timestamp: millis(iso) }) };
+  if (sound && stamped && wrong === undefined) return message;
+  return { ...message, ...fields, ...wrong, ...(stamped ? {} : { timestamp: millis(iso) }) };
 }
 
 function inputContent(value: unknown): string | InputContent[] | undefined {
@@ -231,11 +283,13 @@ function resultContent(value: unknown): InputContent[] {
   return blocks(value, isInputBlock) ?? [];
 }
 
-/** The array itself when every block is sound, else the sound ones. */
+/** The array itself when every block is sound, else the sound ones, spare fields of another type left out. */
 function blocks<B>(value: unknown, is: (block: unknown) => block is B): B[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const array: unknown[] = value;
-  return array.every(is) ? array : array.filter(is);
+  const isSound = (block: unknown): block is B => is(block) && isRecord(block) && misfits(block, BLOCK_SPARES) === undefined;
+  if (array.every(isSound)) return array;
+  return array.map((block) => (isRecord(block) ? { ...block, ...misfits(block, BLOCK_SPARES) } : block)).filter(is);
 }
 
 function isInputBlock(block: unknown): block is InputContent {

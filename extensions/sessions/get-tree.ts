@@ -67,9 +67,16 @@ function toNode(entry: SessionEntry, label: string | undefined): Node {
     type: entry.type,
     ...(message === undefined ? {} : { role: message.role, ...preview(message) }),
     ...(label === undefined ? {} : { label }),
-    timestamp: entry.timestamp,
+    timestamp: timeOf(entry.timestamp),
     children: [],
   };
+}
+
+/** Other programs, and damage, leave times of other types. */
+function timeOf(stored: unknown): string {
+  if (typeof stored === "string") return stored;
+  const at = new Date(typeof stored === "number" ? stored : Number.NaN);
+  return Number.isNaN(at.getTime()) ? "" : at.toISOString();
 }
 
 function preview(message: { role: string; content?: unknown }): { text?: string } {
