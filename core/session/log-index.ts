@@ -43,12 +43,19 @@ export class SessionIndex {
   }
 
   userMessages(): { entryId: string; text: string }[] {
-    const found: { entryId: string; text: string }[] = [];
+    return [...this.#userMessages()];
+  }
+
+  firstUserMessage(): { entryId: string; text: string } | undefined {
+    for (const first of this.#userMessages()) return first;
+    return undefined;
+  }
+
+  *#userMessages(): Iterable<{ entryId: string; text: string }> {
     for (const entry of this.#entries) {
       const text = this.branchText(entry);
-      if (text !== undefined && text.trim() !== "") found.push({ entryId: entry.id, text });
+      if (text !== undefined && text.trim() !== "") yield { entryId: entry.id, text };
     }
-    return found;
   }
 
   /** The joined text blocks of a user message; undefined for any other entry. */

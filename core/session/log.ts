@@ -287,6 +287,10 @@ export class SessionLog {
   userMessages(): { entryId: string; text: string }[] {
     return this.#index.userMessages();
   }
+  /** The first of them, without looking at the others. */
+  firstUserMessage(): { entryId: string; text: string } | undefined {
+    return this.#index.firstUserMessage();
+  }
 
   /**
    * A new session with everything before a user message: what `branch` switches to. This log and its file stay as they are.

@@ -174,7 +174,7 @@ export class BackgroundTable implements BackgroundConversations {
 function titleOf(conversation: ConversationHandle): string {
   const { name } = conversation.log;
   if (name !== undefined) return name;
-  const first = conversation.log.userMessages()[0]?.text.trim().replace(/\s+/g, " ") ?? "";
+  const first = conversation.log.firstUserMessage()?.text.trim().replace(/\s+/g, " ") ?? "";
   return first.length <= TITLE_LENGTH ? first : `${first.slice(0, TITLE_LENGTH).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 

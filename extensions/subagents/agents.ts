@@ -31,7 +31,7 @@ const section = definePromptSection({
 /** With `agent.delegation: always` the first prompt of a session is followed by a reminder (agent-semantics §6). */
 const reminder = defineHook(beforeAgentStart, (plan, ctx) => {
   const { conversation, prompt } = plan;
-  const isFirst = prompt?.role === "user" && conversation.log.userMessages().length === 0;
+  const isFirst = prompt?.role === "user" && conversation.log.firstUserMessage() === undefined;
   if (!isFirst || conversation.isSubagent || ctx.setting(AgentDelegation) !== "always" || !mayDelegate(conversation)) return plan;
   const content = "Before you begin: find the parts of this that can stand alone, and hand them to subagents with the task tool.";
   const message: AgentMessage = { role: "developer", content, timestamp: Date.now(), attribution: "agent" };

@@ -61,6 +61,6 @@ function owesPlan(conversation: ConversationHandle): boolean {
 
 /** Nothing was asked before, the host gave no plan, and the model has the tool. */
 function mayPlan(conversation: ConversationHandle): boolean {
-  if (conversation.isSubagent || conversation.log.userMessages().length > 0) return false;
+  if (conversation.isSubagent || conversation.log.firstUserMessage() !== undefined) return false;
   return conversation.slot(Todos).get().length === 0 && conversation.toolSchemas().some(({ name }) => name === "todo");
 }
