@@ -23,7 +23,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { SessionHeader, TitleSlot } from "./entry.ts";
 import { SessionLockedError, SessionWriteError } from "./errors.ts";
-import { acquireLock, realFile, type SessionLock } from "./lock.ts";
+import { acquireLock, lockOwner, realFile, type SessionLock } from "./lock.ts";
 import { parseLine } from "./salvage.ts";
 import { Slices } from "./slices.ts";
 
@@ -125,6 +125,7 @@ export class SessionWriter {
   async #fillBeside(): Promise<void> {
     mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 });
     this.#lock ??= acquireLock(this.file);
+    removeAbandoned(dirname(this.file));
     const temporary = `${this.file}.tmp-${process.pid}-${randomBytes(4).toString("hex")}`;
     const fd = openSync(temporary, "ax+", 0o600);
     try {
@@ -326,6 +327,14 @@ export function removeLeftovers(file: string): void {
   const prefix = `${basename(target)}.tmp-`;
   for (const name of readdirSync(dirname(target)))
     if (name.startsWith(prefix)) rmSync(join(dirname(target), name), { force: true });
+}
+
+/** Removes half-made copies of owners that were killed: their files never came to be, so nobody opens them and cleans up. */
+function removeAbandoned(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const file = /^(.+)\.tmp-\d+-[0-9a-f]{8}$/.exec(name)?.[1];
+    if (file !== undefined && lockOwner(join(folder, file)) === undefined) rmSync(join(folder, name), { force: true });
+  }
 }
 
 /** Blocks of text of about one chunk, made of whole lines. */

@@ -3,6 +3,7 @@
 import {
   appendFileSync,
   copyFileSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -15,6 +16,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { acquireLock } from "../../../core/session/lock.ts";
 import type { SessionLog } from "../../../core/session/log.ts";
 import { assistant, closing, created, fileOf, opened, soak, tempDir, user } from "./_helpers.ts";
 
@@ -165,4 +167,17 @@ it("in the place of a folder that was moved away a copy of the old file is no ot
   closing(log);
   await expectWhole(log, file);
   expect(backups(file)).toEqual([]);
+});
+
+it("half-made copies of killed owners go with the next copy; those of living ones stay", async () => {
+  const { log, file } = await session("written");
+  const folder = dirname(file);
+  const lock = acquireLock(join(folder, "living.jsonl"));
+  const names = ["dead.jsonl.tmp-999999-0a1b2c3d", "living.jsonl.tmp-1-0a1b2c3d", "notes.tmp-1", "x.jsonl.tmp-a-b"];
+  for (const name of names) writeFileSync(join(folder, name), "half");
+  const copy = closing(log.copyPath(log.leafId));
+  await copy.materializeInSlices();
+  expect(names.filter((name) => existsSync(join(folder, name)))).toEqual(names.slice(1));
+  expect(readdirSync(folder)).toContain(basename(fileOf(copy)));
+  lock.release();
 });
