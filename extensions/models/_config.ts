@@ -1,4 +1,4 @@
-// models.yml: other addresses, other models, other keys. One provider's mistake costs that provider only.
+// models.yml: other addresses, other models, other keys. One provider's mistake costs that provider only, one model's that model.
 //
 //   providers:
 //     local:
@@ -13,7 +13,11 @@
 import { type Model, THINKING_EFFORTS, z } from "mortise/extension";
 import { catalogue, knownProviders } from "./_catalogue.ts";
 
-const Headers = z.record(z.string().min(1), z.string());
+/** What may stand in a request. Commands and variables are looked at when they have given their value. */
+const Headers = z.record(
+  z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "no name of a header"),
+  z.string().regex(/^(?:!|[\t\x20-\x7e\x80-\xff]*$)/, "holds what no header can: a line break or a letter beyond Latin-1"),
+);
 const Compat = z.record(z.string(), z.unknown());
 const Cost = z
   .object({ input: z.number().min(0), output: z.number().min(0), cacheRead: z.number().min(0), cacheWrite: z.number().min(0) })
@@ -55,12 +59,22 @@ const ProviderEntry = z.object({
   auth: z.enum(["apiKey", "none", "oauth"]).optional(),
   compat: Compat.optional(),
   discovery: z.union([z.boolean(), z.object({ type: z.string().optional() })]).optional(),
-  modelOverrides: z.record(z.string(), Override).optional(),
-  models: z.array(ModelEntry).optional(),
+  modelOverrides: z.record(z.string(), z.unknown()).optional(),
+  models: z.array(z.unknown()).optional(),
 });
-type ProviderEntry = z.infer<typeof ProviderEntry>;
+
+const Parts = z.object({
+  models: z.array(z.unknown()).optional().catch(undefined),
+  modelOverrides: z.record(z.string(), z.unknown()).optional().catch(undefined),
+});
 
 const File = z.object({ providers: z.record(z.string().min(1), z.unknown()).nullish() });
+
+/** A provider of the file with what is right in it. */
+type ProviderEntry = Omit<z.infer<typeof ProviderEntry>, "modelOverrides" | "models"> & {
+  modelOverrides: Record<string, Override>;
+  models: z.infer<typeof ModelEntry>[];
+};
 
 /** What a file says about one provider, checked. Values are unresolved. */
 export interface ConfiguredProvider {
@@ -92,18 +106,67 @@ export function readModelsFile(value: unknown): ModelsFile {
   const file = File.safeParse(value ?? {});
   if (!file.success) return { providers: new Map(), problems: lines(file.error, []) };
   const providers = new Map<string, ConfiguredProvider>();
-  const problems: string[] = [];
+  const problems = unknownKeys(value, File, []);
   for (const [id, raw] of Object.entries(file.data.providers ?? {})) {
-    const entry = ProviderEntry.safeParse(raw);
-    const found = entry.success ? missing(id, entry.data) : lines(entry.error, ["providers", id]);
-    if (entry.success && found.length === 0) providers.set(id, configured(id, entry.data));
+    const entry = readProvider(id, raw, problems);
+    const found = entry === undefined ? [] : missing(id, entry);
+    if (entry !== undefined && found.length === 0) providers.set(id, configured(id, entry));
     problems.push(...found);
   }
   return { providers, problems };
 }
 
+function readProvider(id: string, raw: unknown, problems: string[]): ProviderEntry | undefined {
+  const at = ["providers", id];
+  const read = <T extends z.ZodObject>(schema: T, part: unknown, path: readonly string[]): z.infer<T> | undefined => {
+    problems.push(...unknownKeys(part, schema, path));
+    const parsed = schema.safeParse(part);
+    if (parsed.success) return parsed.data;
+    problems.push(...lines(parsed.error, path));
+    return undefined;
+  };
+  const entry = read(ProviderEntry, raw, at);
+  // All mistakes are told at once, those in the models of a provider that cannot be used as well.
+  const parts = Parts.safeParse(raw).data;
+  const models = new Map<string, z.infer<typeof ModelEntry>>();
+  for (const [place, part] of (parts?.models ?? []).entries()) {
+    const path = [...at, "models", String(place)];
+    const model = read(ModelEntry, part, path);
+    if (model === undefined) continue;
+    if (models.has(model.id)) problems.push(`${path.join(".")}.id: "${model.id}" stands there twice; the last one counts`);
+    models.set(model.id, model);
+  }
+  const modelOverrides: Record<string, Override> = {};
+  for (const [model, part] of Object.entries(parts?.modelOverrides ?? {})) {
+    const over = read(Override, part, [...at, "modelOverrides", model]);
+    if (over !== undefined) modelOverrides[model] = over;
+  }
+  return entry && { ...entry, models: [...models.values()], modelOverrides };
+}
+
+/** Keys that mean nothing here are nearly always misspelt ones. */
+function unknownKeys(value: unknown, schema: z.ZodObject, path: readonly string[]): string[] {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return [];
+  const names = Object.keys(schema.shape);
+  return Object.keys(value).flatMap((key) => {
+    // Parts that are used elsewhere by an anchor are kept under such names.
+    if (names.includes(key) || /^(?:x-|[._])/.test(key)) return [];
+    const letters = lettersOf(key);
+    const meant = letters && names.find((name) => lettersOf(name).startsWith(letters) || letters.startsWith(lettersOf(name)));
+    return [`${[...path, key].join(".")}: unknown key, which is left out${meant ? `; did you mean ${meant}?` : ""}`];
+  });
+}
+
+function lettersOf(key: string): string {
+  return key.toLowerCase().replace(/[^a-z]/g, "");
+}
+
 function lines(error: z.ZodError, prefix: readonly string[]): string[] {
-  return error.issues.map((issue) => `${[...prefix, ...issue.path.map(String)].join(".") || "the file"}: ${issue.message}`);
+  return error.issues.map((issue) => {
+    // Of a record's key the message stands one level further down.
+    const inner = issue.code === "invalid_key" ? issue.issues[0]?.message : undefined;
+    return `${[...prefix, ...issue.path.map(String)].join(".") || "the file"}: ${inner ?? issue.message}`;
+  });
 }
 
 /** What the shape alone cannot say. */
@@ -111,12 +174,12 @@ function missing(id: string, entry: ProviderEntry): string[] {
   const at = `providers.${id}`;
   const known = knownProviders[id];
   const problems: string[] = [];
-  const hasNewModels = (entry.models?.length ?? 0) > 0;
+  const hasNewModels = entry.models.length > 0;
   const needsAddress = hasNewModels || Boolean(entry.discovery);
-  if (needsAddress && !entry.baseUrl && !known && !entry.models?.every((model) => model.baseUrl)) {
+  if (needsAddress && !entry.baseUrl && !known && !(hasNewModels && entry.models.every((model) => model.baseUrl))) {
     problems.push(`${at}.baseUrl: missing; a provider with its own models needs an address`);
   }
-  if (hasNewModels && !entry.api && !known && !entry.models?.every((model) => model.api)) {
+  if (hasNewModels && !entry.api && !known && !entry.models.every((model) => model.api)) {
     problems.push(`${at}.api: missing; name how the server is spoken to, e.g. openai-completions or anthropic-messages`);
   }
   return problems;
@@ -126,7 +189,7 @@ function configured(id: string, entry: ProviderEntry): ConfiguredProvider {
   const known = knownProviders[id];
   const api = entry.api ?? known?.api ?? (entry.discovery ? "openai-completions" : undefined);
   const baseUrl = entry.baseUrl ?? known?.baseUrl;
-  const models = (entry.models ?? []).map((model) =>
+  const models = entry.models.map((model) =>
     complete({
       id: model.id,
       provider: id,
@@ -146,9 +209,9 @@ function configured(id: string, entry: ProviderEntry): ConfiguredProvider {
     auth: entry.auth,
     compat: entry.compat,
     discovery: entry.discovery !== undefined && entry.discovery !== false,
-    overrides: entry.modelOverrides ?? {},
+    overrides: entry.modelOverrides,
     models,
-    modelHeaders: new Map((entry.models ?? []).flatMap((model) => (model.headers ? [[model.id, model.headers] as const] : []))),
+    modelHeaders: new Map(entry.models.flatMap((model) => (model.headers ? [[model.id, model.headers] as const] : []))),
   };
 }
 

@@ -5,6 +5,8 @@ export interface ModelDiscovery {
   readonly isDiscovering: boolean;
   /** Resolves when every server has answered or run out of time. */
   settled(): Promise<void>;
+  /** Says which models of models.yml no provider speaks for. Once per provider; not before all extensions are there. */
+  tellUnspoken(): void;
 }
 
 export const ModelDiscovery = createToken<ModelDiscovery>("model discovery");

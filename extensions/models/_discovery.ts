@@ -23,7 +23,9 @@ const Entry = z.object({
   supported_parameters: z.array(z.string()).optional().catch(undefined),
 });
 type Entry = z.infer<typeof Entry>;
-const Answer = z.object({ data: z.array(z.unknown()) });
+const List = z.array(z.unknown());
+/** Some servers list them without anything around. */
+const Answer = z.union([z.object({ data: List }), List.transform((data) => ({ data }))]);
 
 export interface DiscoverySource {
   provider: string;

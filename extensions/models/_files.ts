@@ -40,10 +40,11 @@ async function load(path: string, last: ModelsFile): Promise<ModelsFile> {
   }
   try {
     const { parse } = await import("yaml");
-    const file = readModelsFile(parse(text));
+    const file = readModelsFile(parse(text, { merge: true }));
     return { ...file, problems: file.problems.map((problem) => `${path}: ${problem}`) };
   } catch (error) {
-    const line = errorMessage(error).split("\n")[0];
-    return { providers: last.providers, problems: [`${path}: ${line}; its last content is used`] };
+    const line = errorMessage(error).split("\n")[0]?.replace(/:$/, "");
+    const rest = last.providers.size > 0 ? "its last content is used" : "nothing of it is used";
+    return { providers: last.providers, problems: [`${path}: ${line}; ${rest}`] };
   }
 }

@@ -163,6 +163,17 @@ export class ModelRegistry implements Models {
     return this.#discovery ?? Promise.resolve();
   }
 
+  tellUnspoken(): void {
+    for (const { id, models } of this.#file().providers.values()) {
+      const unspoken = models.find(({ api }) => this.#ctx.registry.get("provider", api) === undefined);
+      if (unspoken === undefined) continue;
+      const known = this.#ctx.registry.list("provider").map(({ definition }) => definition.name);
+      this.#tell(
+        `models.yml: providers.${id}: nothing speaks the api "${unspoken.api}" of ${fullName(unspoken)}; there are ${known.join(", ")}`,
+      );
+    }
+  }
+
   get isDiscovering(): boolean {
     return this.#discovery !== undefined;
   }
@@ -257,7 +268,8 @@ export class ModelRegistry implements Models {
     const colon = name.lastIndexOf(":");
     const level = colon > 0 ? parseLevel(name.slice(colon + 1)) : undefined;
     const id = level === undefined ? name : name.slice(0, colon);
-    const model = complete({ id, provider: owner, api, baseUrl, compat: configured?.compat });
+    const over = configured?.overrides[id];
+    const model = complete({ id, provider: owner, api, baseUrl, compat: configured?.compat, over });
     return level === undefined ? { model } : { model, thinkingLevel: level };
   }
 

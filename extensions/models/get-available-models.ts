@@ -13,6 +13,7 @@ export default defineCommand({
   example: { params: {} },
   run(ctx) {
     const discovery = ctx.tryUse(ModelDiscovery);
+    discovery?.tellUnspoken();
     return discovery?.isDiscovering ? discovery.settled().then(() => listing(ctx)) : listing(ctx);
   },
 });

@@ -20,6 +20,7 @@ const command = defineCommand({
     const model = usable(ctx, provider, modelId);
     if (model) return choose(ctx, model);
     const discovery = ctx.tryUse(ModelDiscovery);
+    discovery?.tellUnspoken();
     if (!discovery?.isDiscovering) throw refusal(ctx, provider, modelId);
     return discovery.settled().then(() => {
       const late = usable(ctx, provider, modelId);

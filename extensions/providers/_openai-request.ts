@@ -43,13 +43,24 @@ export function isOfficial(baseUrl: string): boolean {
 
 export function compatOf(model: Model, baseUrl: string): OpenAICompat {
   const official = isOfficial(baseUrl);
-  const parsed = OpenAICompat.safeParse(model.compat ?? {});
+  const { known } = readCompat(model);
   return {
     maxTokensField: official ? "max_completion_tokens" : "max_tokens",
     supportsDeveloperRole: official && model.reasoning,
     supportsPromptCacheKey: official,
-    ...(parsed.success ? parsed.data : {}),
+    ...known,
   };
+}
+
+/** What is right in the `compat` of a model, and what is wrong with the rest. */
+export function readCompat(model: Model): { known: OpenAICompat; problems: string[] } {
+  const given = model.compat ?? {};
+  const parsed = OpenAICompat.safeParse(given);
+  if (parsed.success) return { known: parsed.data, problems: [] };
+  const wrong = new Set(parsed.error.issues.map(({ path }) => path[0]));
+  const rest = OpenAICompat.safeParse(Object.fromEntries(Object.entries(given).filter(([key]) => !wrong.has(key))));
+  const problems = parsed.error.issues.map(({ path, message }) => `compat.${path.join(".")}: ${message}`);
+  return { known: rest.data ?? {}, problems };
 }
 
 type Behind = Omit<ChatCompletionCreateParamsStreaming, "model" | "messages">;

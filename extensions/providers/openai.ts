@@ -1,9 +1,9 @@
 // Chat completions, by the official SDK: api.openai.com and every server that speaks the same language.
-import { defineProvider, type ProviderEvent, type ProviderRequest } from "mortise/extension";
+import { type Context, defineProvider, type Model, notice, type ProviderEvent, type ProviderRequest } from "mortise/extension";
 import type { ChatCompletionChunk } from "openai/resources/chat/completions";
 import { Exchange } from "./_exchange.ts";
 import { fault } from "./_faults.ts";
-import { buildRequest, isOfficial } from "./_openai-request.ts";
+import { buildRequest, isOfficial, readCompat } from "./_openai-request.ts";
 import { CompletionReader } from "./_openai-stream.ts";
 import { relay } from "./_relay.ts";
 import type { Fetch } from "./_transport.ts";
@@ -19,6 +19,7 @@ export default defineProvider({
   async *stream(request, ctx) {
     const exchange = new Exchange(request, baseUrlOf(request.model.baseUrl), ctx);
     try {
+      tellMistakes(request.model, ctx);
       yield* answer(request, exchange);
     } catch (error) {
       yield { type: "error", error: exchange.fault(error) };
@@ -36,6 +37,18 @@ export default defineProvider({
     }
   },
 });
+
+/** Models whose mistakes were told. Those of a changed models.yml are other objects. */
+const told = new WeakSet<Model>();
+
+function tellMistakes(model: Model, ctx: Context): void {
+  if (told.has(model)) return;
+  told.add(model);
+  for (const problem of readCompat(model).problems) {
+    const message = `models.yml: ${model.provider}/${model.id}: ${problem}; it is left out`;
+    ctx.send(notice, { level: "warning", message, source: "providers" });
+  }
+}
 
 async function* answer(request: ProviderRequest, exchange: Exchange): AsyncGenerator<ProviderEvent> {
   exchange.connection.throwIfAborted();
