@@ -6,6 +6,7 @@ import { ConversationTable } from "./agent/conversations.ts";
 import type { AgentEnvironment } from "./agent/environment.ts";
 import { agentFrames } from "./agent/events.ts";
 import { dialogWithheld, sessionSwitched } from "./agent/hook-points.ts";
+import { withoutSecrets } from "./agent/secrets.ts";
 import type { SettingDefinition } from "./agent/settings.ts";
 import { authorStack } from "./author-stack.ts";
 import { configuredRoots, extensionRoots, PACKAGE_ROOT, projectRoot } from "./extension-roots.ts";
@@ -189,9 +190,7 @@ export class Daemon {
 
   /** Masks every known secret. */
   redact(text: string): string {
-    let masked = text;
-    for (const secret of this.#secrets()) if (secret.length >= 8) masked = masked.replaceAll(secret, "[redacted]");
-    return masked;
+    return withoutSecrets(text, this.#secrets());
   }
 
   #secrets(): readonly string[] {

@@ -12,6 +12,7 @@ import { messageStart, messageUpdate } from "./events.ts";
 import { answerStarting, contextBuilding, providerRequest } from "./hook-points.ts";
 import type { ProviderRequest } from "./provider.ts";
 import { askHandlers, type Run } from "./run.ts";
+import { maskedFailure, redactFor } from "./secrets.ts";
 import { abortReason, type StreamPort, type StreamResult, streamAnswer } from "./stream.ts";
 import { TextGuard } from "./text-guard.ts";
 import { refusesChoice } from "./tool-choice.ts";
@@ -86,6 +87,7 @@ async function askOnce(run: Run, asked: Asked, toolChoice?: "auto"): Promise<Mod
         messageStart: (message) => conversation.emit(messageStart, { message }),
         messageUpdate: (message, event) =>
           conversation.emitRaw({ type: messageUpdate.name, message, assistantMessageEvent: event }),
+        redact: redactFor(run.ctx),
         watch: (steps, contentAt) => watches.see(steps, contentAt),
       };
       const call = { scope: provider.scope, locals: { conversation }, invocation: run.ctx.invocation };
@@ -101,7 +103,8 @@ async function askOnce(run: Run, asked: Asked, toolChoice?: "auto"): Promise<Mod
 
 function failedAnswer(run: Run, thrown: unknown): ModelAnswer {
   const { conversation, signal } = run;
-  const error = ProviderError.is(thrown) ? thrown : new ProviderError(errorMessage(thrown), "fatal", { cause: thrown });
+  const failure = ProviderError.is(thrown) ? thrown : new ProviderError(errorMessage(thrown), "fatal", { cause: thrown });
+  const error = maskedFailure(failure, redactFor(run.ctx));
   const outcome = signal.aborted ? "aborted" : "failed";
   const text = signal.aborted ? abortReason(signal) : error.message;
   const message = emptyAnswer(conversation.selection.model, signal.aborted ? "aborted" : "error", {

@@ -7,6 +7,7 @@ import { ProviderError } from "../kernel/errors.ts";
 import { Models } from "../services/models.ts";
 import { betweenUsers, cleanText, ProviderView } from "../session/repair.ts";
 import type { ToolChoice, ToolSchema } from "./provider.ts";
+import { redactFor } from "./secrets.ts";
 import { streamAnswer } from "./stream.ts";
 import { refusesChoice } from "./tool-choice.ts";
 import { untilAborted } from "./until-aborted.ts";
@@ -61,7 +62,7 @@ export async function sideRequest(ctx: Context, request: SideRequest): Promise<S
   const release = provider.scope.lease("run");
   try {
     const own = ctx.derive({ scope: provider.scope, signal });
-    const { message, outcome, error } = await streamAnswer(silentPort(model, signal), () =>
+    const { message, outcome, error } = await streamAnswer({ ...silentPort(model, signal), redact: redactFor(ctx) }, () =>
       provider.definition.stream(sent, own),
     );
     if (outcome === "aborted") throw new ProviderError("Aborted", "aborted");

@@ -6,6 +6,7 @@ import { errorMessage, ProviderError } from "../kernel/errors.ts";
 import { Answer, type BrokenCall, type Step } from "./answer.ts";
 import type { MessageUpdateMode } from "./conversation-types.ts";
 import type { ProviderEvent } from "./provider.ts";
+import { maskedFailure } from "./secrets.ts";
 import { UpdateMerger } from "./updates.ts";
 
 /** What the stream tells and asks the outside. */
@@ -19,6 +20,8 @@ export interface StreamPort {
   onDrain(listener: () => void): () => void;
   messageStart(message: AssistantMessage): void;
   messageUpdate(message: AssistantMessage, event: Record<string, unknown> & { type: string }): void;
+  /** Masks secrets: a service echoes what it was sent, and a provider of an extension says what it likes. */
+  redact?: ((text: string) => string) | undefined;
   /** Told of every step after the host; may abort `signal`. */
   watch?: ((steps: readonly Step[], contentAt: (index: number) => AssistantContent | undefined) => void) | undefined;
 }
@@ -68,6 +71,7 @@ export async function streamAnswer(port: StreamPort, open: () => AsyncIterable<P
     return { ...shared, message, outcome: "aborted", error: undefined };
   }
   failure ??= failureOf(end, broken);
+  if (failure !== undefined && port.redact !== undefined) failure = maskedFailure(failure, port.redact);
   if (failure !== undefined) {
     const status = failure.status === undefined ? {} : { errorStatus: failure.status };
     const message = answer.finish("error", { errorMessage: failure.message, ...status, ...times });

@@ -13,13 +13,35 @@ const CANARY = {
   stored: "sk-live-CANARY1-0123456789",
   environment: "sk-env-CANARY2-0123456789",
   refresh: "refresh-CANARY3-0123456789",
-  proxy: "CANARY4-0123456789",
+  /** As it stands in the address; `proxySent` is what it means. */
+  proxy: "CANARY4%40-0123456789",
+  proxySent: "CANARY4@-0123456789",
+  models: "mine-CANARY6-0123456789",
   pasted: `ghp_CANARY5${"a1B2".repeat(6)}z`.padEnd(40, "Q").slice(0, 40),
 };
 
 // Commands get the proxy, because they need it, and the host's own `bash` shows what it asked for (docs/runtime.md, "Redaction"):
 // the password in its address is the one exception, so it is left out of what is printed here.
 const ENV = "env | grep -vi _proxy";
+
+const LEAKY = `import { defineCommand, defineSlashCommand, defineTool, z } from "mortise/extension";
+const leak = () => {
+  throw new Error("environment: " + JSON.stringify(process.env));
+};
+export default [
+  defineSlashCommand({ name: "leak", description: "Throws what it knows", run: leak }),
+  defineTool({ name: "leak_tool", description: "Throws what it knows", params: z.object({}), run: leak }),
+  defineCommand({
+    name: "leak_command",
+    group: "Leaks",
+    summary: "Throws what it knows.",
+    concurrency: "serial",
+    params: z.object({}),
+    example: { params: {}, failure: "No" },
+    run: leak,
+  }),
+];
+`;
 
 /** Files below a folder that hold a text, by name. */
 function filesWith(folder: string, text: string): string[] {
@@ -41,6 +63,7 @@ describe("case 27", () => {
         ANTHROPIC_BASE_URL: fake.url,
         OPENAI_API_KEY: CANARY.environment,
         HTTPS_PROXY: `http://u:${CANARY.proxy}@127.0.0.1:1/`,
+        https_proxy: `http://u:${CANARY.proxy}@127.0.0.1:1/`,
         NO_PROXY: "127.0.0.1",
       },
       files: {
@@ -49,11 +72,9 @@ describe("case 27", () => {
           openrouter: { type: "oauth", access: "access-0123456789", refresh: CANARY.refresh, expires: 4_000_000_000_000 },
         }),
         "config.yml": "retry:\n  enabled: false\n",
-        "extensions/leaky.ts": `import { defineSlashCommand } from "mortise/extension";
-export default defineSlashCommand({ name: "leak", description: "Throws what it knows", run: () => {
-  throw new Error("environment: " + JSON.stringify(process.env));
-} });
-`,
+        "models.yml": `providers:\n  mine: { baseUrl: "http://127.0.0.1:1/v1", api: openai-completions, apiKey: ${CANARY.models}, models: [{ id: m }] }\n`,
+        "extensions/leaky.ts": LEAKY,
+        "extensions/broken.ts": 'throw new Error("loaded with " + JSON.stringify(process.env));\n',
       },
     });
     chmodSync(`${daemon.home}/auth.json`, 0o600);
@@ -61,7 +82,9 @@ export default defineSlashCommand({ name: "leak", description: "Throws what it k
     fake.script(
       {
         toolCalls: [
-          { name: "bash", arguments: { command: ENV } },
+          { name: "bash", arguments: { command: "env; tr '\\0' '\\n' < /proc/$PPID/environ" } },
+          { name: "leak_tool", arguments: {} },
+          { name: "read", arguments: { path: `${daemon.home}/models.yml` } },
           { name: "read", arguments: { path: `${daemon.home}/auth.json` } },
           { name: "bash", arguments: { command: `cat ${daemon.home}/auth.json; cat ~/auth.json >&2; sleep 0.3` } },
           { name: "grep", arguments: { pattern: "CANARY", path: daemon.home } },
@@ -69,16 +92,30 @@ export default defineSlashCommand({ name: "leak", description: "Throws what it k
       },
       { text: "Looked" },
     );
-    await prompt(daemon, `My token is ${CANARY.pasted}, mind it`);
-    await ask(daemon, "bash", { command: ENV });
-    fake.script({ failure: { status: 401, message: `Bad header: x-api-key: ${CANARY.stored}` } });
+    const looked = await prompt(daemon, `My token is ${CANARY.pasted}, mind it`);
+    const ended = looked.filter((frame) => frame.type === "tool_execution_end");
+    expect(ended).toHaveLength(6);
+    for (const frame of ended) expect(JSON.stringify(frame), String(frame["toolName"])).toContain("[redacted]");
+    const { output: environment } = await ask(daemon, "bash", { command: ENV });
+    expect(environment).toContain("MORTISE_HOME=");
+    expect(environment).not.toContain("OPENAI_API_KEY");
+    fake.script({
+      failure: {
+        status: 401,
+        message: `Bad headers: x-api-key: ${CANARY.stored}, authorization: Bearer ${CANARY.environment} ${CANARY.refresh}`,
+      },
+    });
     const refused = await prompt(daemon, "again");
-    expect(JSON.stringify(refused)).toContain("[redacted]");
-    await request(daemon, "set_model", { provider: "openai", modelId: "gpt-5.1" });
-    await request(daemon, "prompt", { message: "through the proxy" });
-    await wait(daemon, (frame) => frame.type === "agent_end" || (frame.type === "response" && frame["success"] === false));
+    expect(JSON.stringify(refused.at(-1))).toMatch(/401.*x-api-key: \[redacted\]/);
+    // Everything that fails: the way through the proxy, commands and set-up of extensions, and the list of what failed.
+    await ask(daemon, "set_model", { provider: "openai", modelId: "gpt-5.1" });
+    expect(JSON.stringify((await prompt(daemon, "through the proxy")).at(-1))).toMatch(/ECONNREFUSED 127\.0\.0\.1:1/);
+    const thrown = daemon.frames.length;
     await request(daemon, "prompt", { message: "/leak" });
-    await wait(daemon, "extension_error");
+    const reported = await wait(daemon, "extension_error", thrown);
+    const failed = await request(daemon, "leak_command");
+    const listed = await ask(daemon, "get_extensions");
+    for (const told of [reported, failed, listed]) expect(JSON.stringify(told)).toContain('OPENAI_API_KEY\\":\\"[redacted]');
     await ask(daemon, "set_session_name", { name: `About ${CANARY.pasted}` });
     await ask(daemon, "get_state");
     await ask(daemon, "get_session_stats");
@@ -89,7 +126,14 @@ export default defineSlashCommand({ name: "leak", description: "Throws what it k
     await daemon.exited;
 
     const output = daemon.stdout() + daemon.stderr();
-    const own: Record<string, string[]> = { stored: ["auth.json"], refresh: ["auth.json"], environment: [], proxy: [] };
+    const own: Record<string, string[]> = {
+      stored: ["auth.json"],
+      refresh: ["auth.json"],
+      models: ["models.yml"],
+      environment: [],
+      proxy: [],
+      proxySent: [],
+    };
     for (const [name, allowed] of Object.entries(own)) {
       const text = CANARY[name as keyof typeof CANARY];
       expect(around(output, text), `${name} in the output`).toBe("");
@@ -107,6 +151,10 @@ export default defineSlashCommand({ name: "leak", description: "Throws what it k
     const daemon = use.start();
     await wait(daemon, "ready");
     const secret = CANARY.pasted;
+    // Bytes behind the end of a picture do no harm, and theirs look like a key of a cloud.
+    const bytes = Buffer.from(PIXEL, "base64");
+    const whole = Buffer.concat([bytes, Buffer.alloc((3 - (bytes.length % 3)) % 3)]);
+    const picture = `${whole.toString("base64")}/AKIAABCDEFGHIJKLMNO1/AA`;
     const file = new SessionFile({ cwd: `/work/${secret}`, title: secret });
     const first = file.user(`My token is ${secret}`);
     file.assistant([
@@ -120,7 +168,7 @@ export default defineSlashCommand({ name: "leak", description: "Throws what it k
       },
     ]);
     file.result("c1", "bash", `sent ${secret}`, { details: { diff: `+1 ${secret}` } });
-    file.message({ role: "user", content: [{ type: "image", data: PIXEL, mimeType: "image/png" }] });
+    file.message({ role: "user", content: [{ type: "image", data: picture, mimeType: "image/png" }] });
     file.message({
       role: "bashExecution",
       command: `echo ${secret}`,
@@ -151,7 +199,7 @@ export default defineSlashCommand({ name: "leak", description: "Throws what it k
     const page = readFileSync(join(daemon.cwd, String(exported["path"]).split("/").at(-1) ?? ""), "utf8");
     expect(page).not.toContain(secret);
     expect(page.split("[masked]").length).toBeGreaterThan(20);
-    expect(page).toContain(PIXEL);
+    expect(page).toContain(picture);
     expect(readFileSync(stored).equals(before)).toBe(true);
   });
 });
