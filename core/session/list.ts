@@ -5,7 +5,7 @@ import { CommandError } from "../kernel/errors.ts";
 import { isRecord, SessionHeader, TitleSlot } from "./entry.ts";
 import { lockOwner } from "./lock.ts";
 import { parseLine } from "./salvage.ts";
-import { encodeCwd, realCwd } from "./store.ts";
+import { bucketsOf, realCwd } from "./store.ts";
 
 const HEAD_BYTES = 4096;
 /** Read when the first piece ends inside the header: other programs keep lists of folders and files in it. */
@@ -197,11 +197,14 @@ interface Found {
   readonly id: string;
 }
 
-/** Session files by name, the newest first: names begin with the time. */
+/**
+ * Session files by name, the newest first: names begin with the time. Of a working directory those in its folder, whichever
+ * program named it, and those in no folder, which are some directory's.
+ */
 async function sessionFiles(sessionsDir: string, cwd: string | undefined): Promise<Found[]> {
-  const folders = cwd === undefined ? await names(sessionsDir) : [encodeCwd(cwd)];
+  const folders = cwd === undefined ? await names(sessionsDir) : bucketsOf(cwd);
   const found: Found[] = [];
-  for (const folder of folders) {
+  for (const folder of [".", ...folders]) {
     for (const entry of await names(join(sessionsDir, folder))) {
       if (!entry.endsWith(".jsonl")) continue;
       const name = basename(entry, ".jsonl").toLowerCase();

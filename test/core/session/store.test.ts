@@ -1,5 +1,16 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { homedir } from "node:os";
+import { basename, dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Artifacts, sidecarOf } from "../../../core/session/artifacts.ts";
 import { listSessions, resolveSession, sessionInfo, unlockedSessions } from "../../../core/session/list.ts";
@@ -94,6 +105,29 @@ it("a header of any length that opens is listed, before a short history and a lo
       writeFileSync(file, [header, ...entries].map((line) => `${JSON.stringify(line)}\n`).join(""));
       expect(await sessionInfo(file)).toMatchObject({ id: `h${folders}`, name: "T", firstMessage: "begin" });
     }
+});
+
+it("sessions that another program put into its own folder, or into none, are found as well", async () => {
+  const sessionsDir = tempDir();
+  const project = join(homedir(), "no such", "project");
+  const temporary = tempDir();
+  for (const [id, cwd, folder] of [
+    ["under-home", project, "-no such-project"],
+    ["home", homedir(), "-"],
+    ["temporary", temporary, `-tmp-${basename(temporary)}`],
+    ["flat", project, "."],
+    ["ours", temporary, encodeCwd(temporary)],
+  ] as const) {
+    const here = session(sessionsDir, cwd, { id });
+    const moved = join(sessionsDir, folder, basename(here));
+    mkdirSync(dirname(moved), { recursive: true });
+    if (moved !== here) renameSync(here, moved);
+    expect((await listSessions(sessionsDir, cwd)).map(({ file }) => file)).toContain(moved);
+    expect(await resolveSession(id, { cwd, sessionsDir })).toBe(moved);
+    const elsewhere = await listSessions(sessionsDir, "/elsewhere");
+    expect(elsewhere).toEqual([]);
+  }
+  expect(await listSessions(sessionsDir)).toHaveLength(5);
 });
 
 it("a page is looked into no further than it goes, and is stale when the file it follows is gone", async () => {
