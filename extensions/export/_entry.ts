@@ -7,63 +7,94 @@ import {
   messageOf,
   type SessionEntry,
   TodoPhase,
-  type ToolResultMessage,
   z,
 } from "mortise/extension";
 import type { Highlight } from "./_highlight.ts";
 import { type Html, html, nothing } from "./_html.ts";
 import type { Images } from "./_images.ts";
 import { codeBlock, type Markdown } from "./_markdown.ts";
+import { clip, count, dollars, inputText, oneLine, proseLine, textOf } from "./_text.ts";
+import { bashExecution, toolCall, toolResult } from "./_tool.ts";
 
 export interface Tools {
   readonly markdown: Markdown;
   readonly highlight: Highlight;
   readonly images: Images;
+  /** Id of a tool call → what says most about it. */
+  readonly calls: Map<string, string>;
 }
 
 export interface Rendered {
   /** For CSS and filters: user, assistant, tool, summary, bash, note, state. */
   readonly kind: "user" | "assistant" | "tool" | "summary" | "bash" | "note" | "state";
   readonly title: string;
+  /** Stands beside the title. */
+  readonly hint?: string;
   readonly body: Html;
   /** One line for the tree. */
   readonly line: string;
   readonly failed?: boolean;
 }
 
-const LINE_CHARS = 100;
-const OPEN_LINES = 12;
-const MAX_OUTPUT_CHARS = 200_000;
+/** The line over an entry; `more` stands at its end. */
+export function entryHead({ title, hint }: Rendered, more: Html = nothing): Html {
+  const beside = hint === undefined || hint === "" ? nothing : html`<span class="hint">${hint}</span>`;
+  return html`<header><h2>${title}</h2>${beside}${more}</header>`;
+}
 
+/** Never throws: an entry that is not what its type promises is shown as the data it is. */
 export function renderEntry(entry: SessionEntry, tools: Tools): Rendered {
+  try {
+    return renderSound(entry, tools);
+  } catch {
+    return { ...state(`${textOf(entry.type)} (damaged)`), body: json("Entry", entry, tools) };
+  }
+}
+
+function renderSound(entry: SessionEntry, tools: Tools): Rendered {
   const message = messageOf(entry);
   if (entry.type === "compaction") return compaction(entry, tools);
   if (message !== undefined) return renderMessage(message, tools);
   switch (entry.type) {
-    case "model_change": {
-      const model = entry.model ?? `${entry.provider ?? "?"}/${entry.modelId ?? "?"}`;
-      return state(`Model: ${model}`);
-    }
+    case "message":
+      return { ...state(`Message of ${textOf(entry.message.role)}`), body: json("Entry", entry, tools) };
+    case "model_change":
+      return state(`Model: ${textOf(entry.model ?? `${textOf(entry.provider) || "?"}/${textOf(entry.modelId) || "?"}`)}`);
     case "thinking_level_change":
-      return state(`Thinking: ${entry.thinkingLevel}`);
+      return state(`Thinking: ${textOf(entry.thinkingLevel)}`);
     case "label":
-      return state(entry.label === undefined ? "Label removed" : `Label: ${entry.label}`);
+      return state(textOf(entry.label) === "" ? "Label removed" : `Label: ${textOf(entry.label)}`);
     case "session_info":
-      return state(`Name: ${entry.name ?? ""}`);
+      return state(`Name: ${textOf(entry.name)}`);
     case "title_change":
-      return state(`Name: ${entry.title ?? ""}`);
+      return state(`Name: ${textOf(entry.title)}`);
+    case "subagent_spawn":
+      return spawned(entry, tools);
     case "custom": {
       const phases = entry.customType === "slot:todos" ? z.array(TodoPhase).safeParse(entry.data) : undefined;
       if (phases?.success === true) return { kind: "state", title: "Todos", line: "Todos", body: todos(phases.data) };
       return { ...state(entry.customType), body: json("Data", entry.data, tools) };
     }
     default:
-      return { ...state(String(entry.type)), body: json("Entry", entry, tools) };
+      return { ...state(textOf(entry.type)), body: json("Entry", entry, tools) };
   }
 }
 
 function state(text: string): Rendered {
   return { kind: "state", title: text, line: oneLine(text), body: nothing };
+}
+
+/** Where the transcript of a subagent stands on the page. */
+export function transcriptAnchor(id: string): string {
+  return `agent:${encodeURIComponent(id.toWellFormed())}`;
+}
+
+function spawned(entry: Readonly<Record<string, unknown>>, tools: Tools): Rendered {
+  const id = textOf(entry["agentId"]);
+  const hint = [entry["agentName"], entry["status"]].map(textOf).filter(Boolean).join(" · ");
+  const link = html`<p><a href="#${encodeURIComponent(transcriptAnchor(id))}">Transcript</a></p>`;
+  const title = `Subagent ${id}`;
+  return { kind: "state", title, hint, line: oneLine(`${title} · ${hint}`), body: html`${link}${json("Entry", entry, tools)}` };
 }
 
 function renderMessage(message: AgentMessage, tools: Tools): Rendered {
@@ -79,7 +110,7 @@ function renderMessage(message: AgentMessage, tools: Tools): Rendered {
     case "toolResult":
       return toolResult(message, tools);
     case "bashExecution":
-      return bash(message, tools);
+      return bashExecution(message, tools);
     case "branchSummary":
       return summary("Summary of a branch", message.summary, nothing, tools);
     case "compactionSummary":
@@ -96,13 +127,22 @@ function inputBlock(block: InputContent, tools: Tools): Html {
   return block.type === "image" ? tools.images.show(block) : tools.markdown(block.text);
 }
 
+/** What is said of an answer that did not end well. */
+const ENDINGS = new Map<string, string>([
+  ["error", "Failed"],
+  ["aborted", "Aborted"],
+  ["length", "Cut off: the answer was longer than the model may give"],
+]);
+
 function assistant(message: AssistantMessage, tools: Tools): Rendered {
-  const failure =
-    message.errorMessage === undefined ? nothing : html`<p class="failure">${message.stopReason}: ${message.errorMessage}</p>`;
+  const ending = ENDINGS.get(message.stopReason);
+  const problem = textOf(message.errorMessage);
+  const said = [ending ?? (problem === "" ? "" : message.stopReason), problem].filter(Boolean).join(": ");
   const calls = message.content.flatMap((block) => (block.type === "toolCall" ? [block.name] : []));
   const text = message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
-  const line = proseLine(text) || (calls.length > 0 ? `→ ${oneLine(calls.join(", "))}` : (message.errorMessage ?? "(empty)"));
-  const body = html`${message.content.map((block) => answerBlock(block, tools))}${failure}${usage(message)}`;
+  const line = proseLine(text) || (calls.length > 0 ? `→ ${oneLine(calls.join(", "))}` : said || "(empty)");
+  const note = said === "" ? nothing : html`<p class="failure">${said}</p>`;
+  const body = html`${message.content.map((block) => answerBlock(block, tools))}${note}${usage(message)}`;
   return { kind: "assistant", title: "Assistant", line: oneLine(line), body, failed: message.stopReason === "error" };
 }
 
@@ -114,21 +154,9 @@ function answerBlock(block: AssistantContent, tools: Tools): Html {
       return html`<details class="thinking"><summary>Thinking</summary>${tools.markdown(block.thinking)}</details>`;
     case "redactedThinking":
       return html`<p class="note">[thinking withheld by the service]</p>`;
-    case "toolCall": {
-      const args = JSON.stringify(block.arguments, null, 2);
-      const hint = oneLine(callHint(block.arguments));
-      return html`<details class="call"><summary><b>${block.name}</b> <span class="hint">${hint}</span></summary>${codeBlock(clip(args), "json", tools.highlight)}</details>`;
-    }
+    case "toolCall":
+      return toolCall(block, tools);
   }
-}
-
-/** The argument that says most about a call. */
-function callHint(args: Readonly<Record<string, unknown>>): string {
-  for (const key of ["path", "command", "pattern", "query", "url", "task"]) {
-    const value = args[key];
-    if (typeof value === "string" && value !== "") return value;
-  }
-  return "";
 }
 
 function usage(message: AssistantMessage): Html {
@@ -140,50 +168,9 @@ function usage(message: AssistantMessage): Html {
     ...(cacheRead > 0 ? [`${count(cacheRead)} cached`] : []),
     ...(cacheWrite > 0 ? [`${count(cacheWrite)} written to cache`] : []),
     ...(cost.total > 0 ? [dollars(cost.total)] : []),
-    ...(message.duration === undefined ? [] : [`${(message.duration / 1000).toFixed(1)} s`]),
+    ...(typeof message.duration === "number" ? [`${(message.duration / 1000).toFixed(1)} s`] : []),
   ];
   return html`<p class="usage">${parts.join(" · ")}</p>`;
-}
-
-const Diff = z.looseObject({ diff: z.string().optional(), patch: z.string().optional() });
-
-function toolResult(message: ToolResultMessage, tools: Tools): Rendered {
-  const title = `${message.toolName}${message.isError ? " (failed)" : ""}`;
-  const details = Diff.safeParse(message.details);
-  const change = details.success ? (details.data.diff ?? details.data.patch) : undefined;
-  const parts = message.content.map((block) => (block.type === "image" ? tools.images.show(block) : output(block.text)));
-  const text = inputText(message.content);
-  const body = html`${change === undefined ? nothing : diff(change)}${parts}`;
-  return { kind: "tool", failed: message.isError, title, line: `${oneLine(title)}: ${oneLine(text) || "(no output)"}`, body };
-}
-
-function output(text: string): Html {
-  if (text.trim() === "") return html`<p class="note">(no output)</p>`;
-  const lines = text.split("\n");
-  const shown = html`<pre class="output">${clip(text)}</pre>`;
-  if (lines.length <= OPEN_LINES) return shown;
-  return html`<details class="result"><summary>${oneLine(lines.find((line) => line.trim() !== "") ?? "")} <span class="hint">${count(lines.length)} lines</span></summary>${shown}</details>`;
-}
-
-function diff(text: string): Html {
-  const lines = clip(text)
-    .split("\n")
-    .map((line) => {
-      const kind = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "place" : "same";
-      return html`<span class="${kind}">${line}\n</span>`;
-    });
-  return html`<pre class="diff">${lines}</pre>`;
-}
-
-function bash(message: Extract<AgentMessage, { role: "bashExecution" }>, tools: Tools): Rendered {
-  const notes = [
-    ...(message.cancelled ? ["cancelled"] : []),
-    ...(message.exitCode === undefined || message.exitCode === 0 ? [] : [`exit code ${message.exitCode}`]),
-    ...(message.truncated ? ["output truncated"] : []),
-    ...(message.excludeFromContext === true ? ["not in context"] : []),
-  ];
-  const body = html`${codeBlock(message.command, "bash", tools.highlight)}${output(message.output)}${notes.length === 0 ? nothing : html`<p class="note">${notes.join(", ")}</p>`}`;
-  return { kind: "bash", title: "User ran", line: `$ ${oneLine(message.command)}`, body };
 }
 
 const Files = z.looseObject({ readFiles: z.array(z.string()).catch([]), modifiedFiles: z.array(z.string()).catch([]) });
@@ -217,36 +204,4 @@ export function todos(phases: readonly TodoPhase[]): Html {
 function json(title: string, value: unknown, tools: Tools): Html {
   if (value === undefined) return nothing;
   return html`<details><summary>${title}</summary>${codeBlock(clip(JSON.stringify(value, null, 2)), "json", tools.highlight)}</details>`;
-}
-
-/** A line of Markdown without its most common marks. */
-function proseLine(text: string): string {
-  return oneLine(text.slice(0, LINE_CHARS * 8).replace(/^\s*#{1,6}\s+|\*\*|`+/gm, ""));
-}
-
-export function oneLine(text: string): string {
-  const line = text
-    .slice(0, LINE_CHARS * 4)
-    .replace(/\s+/g, " ")
-    .trim();
-  return line.length <= LINE_CHARS ? line : `${line.slice(0, LINE_CHARS - 1)}…`;
-}
-
-export function inputText(content: string | readonly InputContent[]): string {
-  return typeof content === "string"
-    ? content
-    : content.map((block) => (block.type === "text" ? block.text : "[image]")).join(" ");
-}
-
-function clip(text: string): string {
-  if (text.length <= MAX_OUTPUT_CHARS) return text;
-  return `${text.slice(0, MAX_OUTPUT_CHARS)}\n[… ${count(text.length - MAX_OUTPUT_CHARS)} more characters: see the JSONL]`;
-}
-
-export function count(value: number): string {
-  return Math.round(value).toLocaleString("en-US");
-}
-
-export function dollars(value: number): string {
-  return `$${value.toFixed(value < 0.1 ? 4 : 2)}`;
 }

@@ -1,6 +1,6 @@
 // Colours for code blocks. Loaded with the first export; a block without a known language stays plain.
 import type { LanguageFn } from "highlight.js";
-import { Html, html } from "./_html.ts";
+import { Html, html, readable } from "./_html.ts";
 
 /** Longer blocks stay plain: colouring takes time and helps nobody there. */
 const MAX_CHARS = 30_000;
@@ -14,9 +14,8 @@ export async function loadHighlight(): Promise<Highlight> {
   return (code, language) => {
     const name = language?.toLowerCase();
     if (name === undefined || code.length > MAX_CHARS || hljs.getLanguage(name) === undefined) return html`${code}`;
-    // The library escapes the code; control characters are ours to remove first.
-    const clean = code.toWellFormed().replace(/[^\P{Cc}\n\t]/gu, "\ufffd");
-    return new Html(hljs.highlight(clean, { language: name, ignoreIllegals: true }).value);
+    // The library escapes the code, and leaves control characters to us.
+    return new Html(hljs.highlight(readable(code), { language: name, ignoreIllegals: true }).value);
   };
 }
 

@@ -32,15 +32,22 @@ export const nothing = new Html("");
 const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 const TERMINAL = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
+/** Embeddings, overrides and isolates: with them a text reads otherwise than it is. Marks that only join or direct letters stay. */
+const BIDI = /[\u202a-\u202e\u2066-\u2069]/g;
 
-/** Escapes markup; terminal sequences are left out, other control characters and lone surrogates become visible. */
-export function escapeText(text: string): string {
+/** Terminal sequences are left out; other control characters, those that reorder text, and lone surrogates become visible. */
+export function readable(text: string): string {
   return text
     .replace(TERMINAL, "")
     .replace(/\r\n?/g, "\n")
     .replace(CONTROLS, "\ufffd")
-    .toWellFormed()
-    .replace(/[&<>"']/g, (char) => ENTITIES[char] ?? char);
+    .replace(BIDI, (char) => `[U+${char.charCodeAt(0).toString(16).toUpperCase()}]`)
+    .toWellFormed();
+}
+
+/** Readable text, with its markup escaped. */
+export function escapeText(text: string): string {
+  return readable(text).replace(/[&<>"']/g, (char) => ENTITIES[char] ?? char);
 }
 
 /** JSON that can stand inside a script element: nothing in it can end the element or begin a comment. */

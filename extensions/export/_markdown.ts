@@ -3,6 +3,7 @@
 import type { MarkedToken, Token, Tokens } from "marked";
 import type { Highlight } from "./_highlight.ts";
 import { Html, html, nothing } from "./_html.ts";
+import { math } from "./_math.ts";
 
 export type Markdown = (text: string) => Html;
 
@@ -14,11 +15,12 @@ const MAX_MARKS = 1500;
 const MAX_DEPTH = 40;
 
 export async function loadMarkdown(highlight: Highlight): Promise<Markdown> {
-  const { Lexer } = await import("marked");
+  const { Marked } = await import("marked");
+  const parser = new Marked({ gfm: true, breaks: true, extensions: math });
   return (text) => {
     if (text.length > MAX_CHARS || isKnotty(text)) return plain(text);
     try {
-      return html`<div class="md">${blocks(Lexer.lex(text, { gfm: true, breaks: true }), highlight, 0)}</div>`;
+      return html`<div class="md">${blocks(parser.lexer(text), highlight, 0)}</div>`;
     } catch {
       // Text that the parser cannot take is still text.
       return plain(text);
@@ -41,11 +43,16 @@ export function plain(text: string): Html {
 }
 
 function blocks(tokens: readonly Token[] | undefined, highlight: Highlight, depth: number): Html[] {
-  return (tokens ?? []).map((token) => block(token as MarkedToken, highlight, depth));
+  return (tokens ?? []).map((token) => block(token, highlight, depth));
 }
 
-function block(token: MarkedToken, highlight: Highlight, depth: number): Html {
+function block(token: MarkedToken | Tokens.Generic, highlight: Highlight, depth: number): Html {
   if (depth > MAX_DEPTH) return plain(token.raw);
+  if (token.type === "math") return html`<div class="math">${token.raw.trim()}</div>`;
+  return knownBlock(token as MarkedToken, highlight, depth);
+}
+
+function knownBlock(token: MarkedToken, highlight: Highlight, depth: number): Html {
   switch (token.type) {
     case "space":
     case "def":
@@ -65,6 +72,9 @@ function block(token: MarkedToken, highlight: Highlight, depth: number): Html {
       return list(token, highlight, depth);
     case "table":
       return table(token, depth);
+    case "html":
+      // As text, and in lines: models write tags of their own around whole paragraphs.
+      return token.block ? plain(token.raw.trim()) : html`${token.raw}`;
     default:
       return inlineToken(token, depth);
   }
@@ -72,50 +82,65 @@ function block(token: MarkedToken, highlight: Highlight, depth: number): Html {
 
 export function codeBlock(code: string, info: string | undefined, highlight: Highlight): Html {
   const language = /^[\w+#.-]+/.exec(info ?? "")?.[0];
-  return html`<pre class="code"${language === undefined ? "" : html` data-lang="${language}"`}><code>${highlight(code, language)}</code></pre>`;
+  return withCopy(html`<pre class="code"><code>${highlight(code, language)}</code></pre>`, language);
 }
 
+/** A block of fixed text with the button that copies it. The word on it is the style's: it is no part of the text. */
+export function withCopy(block: Html, language = ""): Html {
+  return html`<div class="block"><button type="button" class="copy" aria-label="Copy"${language === "" ? nothing : html` data-lang="${language}"`}></button>${block}</div>`;
+}
+
+/** Below the headings of the page, of which entries have the second level. */
 function heading(level: number, content: Html[]): Html {
-  const tag = new Html(`h${Math.min(6, Math.max(1, Math.trunc(level) || 1))}`);
+  const tag = new Html(`h${Math.min(6, 2 + Math.max(1, Math.trunc(level) || 1))}`);
   return html`<${tag}>${content}</${tag}>`;
 }
 
 function list(token: Tokens.List, highlight: Highlight, depth: number): Html {
   const items = token.items.map((item) => {
     const box = item.task ? html`<span class="box">${item.checked ? "☑" : "☐"}</span> ` : nothing;
-    return html`<li>${box}${blocks(item.tokens, highlight, depth + 1)}</li>`;
+    return html`<li${item.task ? html` class="task"` : nothing}>${box}${blocks(item.tokens, highlight, depth + 1)}</li>`;
   });
-  if (!token.ordered) return html`<ul>${items}</ul>`;
+  if (!token.ordered) return html`<ul dir="auto">${items}</ul>`;
   const start = typeof token.start === "number" && token.start !== 1 ? html` start="${token.start}"` : nothing;
-  return html`<ol${start}>${items}</ol>`;
+  return html`<ol dir="auto"${start}>${items}</ol>`;
 }
 
 function table(token: Tokens.Table, depth: number): Html {
   const row = (cells: readonly Tokens.TableCell[], tag: Html) =>
-    html`<tr>${cells.map((cell) => html`<${tag}>${inline(cell.tokens, depth + 1)}</${tag}>`)}</tr>`;
+    html`<tr>${cells.map((cell) => html`<${tag}${aligned(cell)}>${inline(cell.tokens, depth + 1)}</${tag}>`)}</tr>`;
   const [th, td] = [new Html("th"), new Html("td")];
   return html`<table><thead>${row(token.header, th)}</thead><tbody>${token.rows.map((cells) => row(cells, td))}</tbody></table>`;
 }
 
-function inline(tokens: readonly Token[] | undefined, depth: number): Html[] {
-  return (tokens ?? []).map((token) => inlineToken(token as MarkedToken, depth + 1));
+function aligned({ align }: Tokens.TableCell): Html {
+  return align === "right" || align === "center" ? html` class="${align}"` : nothing;
 }
 
-function inlineToken(token: MarkedToken, depth: number): Html {
+function inline(tokens: readonly Token[] | undefined, depth: number, inLink = false): Html[] {
+  return (tokens ?? []).map((token) => inlineToken(token, depth + 1, inLink));
+}
+
+function inlineToken(token: MarkedToken | Tokens.Generic, depth: number, inLink = false): Html {
   if (depth > MAX_DEPTH) return html`${token.raw}`;
+  if (token.type === "math") return html`<span class="math">${token.raw}</span>`;
+  return knownInline(token as MarkedToken, depth, inLink);
+}
+
+function knownInline(token: MarkedToken, depth: number, inLink: boolean): Html {
   switch (token.type) {
     case "text":
       return "tokens" in token && token.tokens !== undefined
-        ? html`${inline(token.tokens, depth)}`
+        ? html`${inline(token.tokens, depth, inLink)}`
         : html`${withoutEntities(token.text)}`;
     case "escape":
       return html`${token.text}`;
     case "strong":
-      return html`<strong>${inline(token.tokens, depth)}</strong>`;
+      return html`<strong>${inline(token.tokens, depth, inLink)}</strong>`;
     case "em":
-      return html`<em>${inline(token.tokens, depth)}</em>`;
+      return html`<em>${inline(token.tokens, depth, inLink)}</em>`;
     case "del":
-      return html`<del>${inline(token.tokens, depth)}</del>`;
+      return html`<del>${inline(token.tokens, depth, inLink)}</del>`;
     case "codespan":
       return html`<code>${token.text}</code>`;
     case "br":
@@ -124,17 +149,18 @@ function inlineToken(token: MarkedToken, depth: number): Html {
       // The list item shows it.
       return nothing;
     case "link":
-      return link(token.href, inline(token.tokens, depth), token.raw);
+      return link(token.href, inline(token.tokens, depth, true), token.raw, inLink);
     case "image":
       // Nothing is fetched: a picture of somewhere else is a link to it.
-      return link(token.href, [html`[image: ${token.text || token.href}]`], token.raw);
+      return link(token.href, [html`[image: ${token.text || token.href}]`], token.raw, inLink);
     default:
       return html`${token.raw}`;
   }
 }
 
-/** Links lead to the web or to a mail program; anything else stays the text it was. */
-function link(href: string, content: Html[], raw: string): Html {
+/** Links lead to the web or to a mail program; anything else stays the text it was. One inside of another is not one. */
+function link(href: string, content: Html[], raw: string, inLink: boolean): Html {
+  if (inLink) return html`${content}`;
   const url = safeUrl(href);
   return url === undefined ? html`${raw}` : html`<a href="${url}" target="_blank" rel="noopener noreferrer">${content}</a>`;
 }
@@ -149,9 +175,12 @@ export function safeUrl(href: string): string | undefined {
   }
 }
 
-const NAMED: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
+/** Name and character of each. */
+const ENTITIES =
+  "amp& lt< gt> quot\" apos' nbsp\u00a0 copy© reg® deg° mdash— ndash– hellip… middot· bull• times× larr← rarr→ le≤ ge≥ ne≠";
+const NAMED = new Map(ENTITIES.split(" ").map((entity) => [entity.slice(0, -1), entity.slice(-1)]));
 
-/** The few entities that people write in Markdown, as characters; the result is escaped like any text. */
+/** The entities that people write in Markdown, as characters; the result is escaped like any text. */
 function withoutEntities(text: string): string {
-  return text.replace(/&(amp|lt|gt|quot|apos|nbsp);/g, (whole, name: string) => NAMED[name] ?? whole);
+  return text.replace(/&([a-z]{2,6});/g, (whole, name: string) => NAMED.get(name) ?? whole);
 }

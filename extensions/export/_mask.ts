@@ -41,16 +41,21 @@ export function maskFor(known: readonly string[]): Mask {
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
+/** Nothing that a program means is nested deeper, and what is made of it here calls itself for every level. */
+const MAX_DEPTH = 400;
+export const TOO_DEEP = "[nested too deep]";
+
 /** A copy with every text and key masked. The data of images stays: a mask in it would break the picture. */
-export function maskDeep(value: unknown, mask: Mask): unknown {
+export function maskDeep(value: unknown, mask: Mask, depth = 0): unknown {
   if (typeof value === "string") return mask(value);
-  if (Array.isArray(value)) return value.map((member) => maskDeep(member, mask));
   if (typeof value !== "object" || value === null) return value;
+  if (depth >= MAX_DEPTH) return TOO_DEEP;
+  if (Array.isArray(value)) return value.map((member) => maskDeep(member, mask, depth + 1));
   const isImage = "type" in value && value.type === "image" && "mimeType" in value;
   return Object.fromEntries(
     Object.entries(value).map(([key, member]) => {
       const keep = isImage && key === "data" && typeof member === "string" && BASE64.test(member);
-      return [mask(key), keep ? member : maskDeep(member, mask)];
+      return [mask(key), keep ? member : maskDeep(member, mask, depth + 1)];
     }),
   );
 }

@@ -1,12 +1,13 @@
 // The whole page: head with its policy, tree, messages, data.
 import { createHash } from "node:crypto";
 import type { SessionEntry, SessionHeader, TodoPhase, ToolSchema } from "mortise/extension";
-import { count, dollars, renderEntry, type Tools, todos } from "./_entry.ts";
+import { entryHead, type Rendered, renderEntry, type Tools, todos } from "./_entry.ts";
 import { Html, html, jsonForScript, nothing } from "./_html.ts";
-import { codeBlock } from "./_markdown.ts";
+import { codeBlock, withCopy } from "./_markdown.ts";
 import { slicer } from "./_slice.ts";
 import { STYLE } from "./_style.ts";
 import { renderTranscripts, type Transcript } from "./_subagents.ts";
+import { count, dollars, textOf } from "./_text.ts";
 import { VIEWER } from "./_viewer.ts";
 import { HEAD } from "./_write.ts";
 
@@ -35,27 +36,58 @@ export async function renderPage(material: Material, tools: Tools): Promise<stri
   const slice = slicer();
   for (const [index, entry] of material.entries.entries()) {
     const rendered = renderEntry(entry, tools);
-    const label = material.labels.get(entry.id);
-    const badge = label === undefined ? nothing : html`<span class="label">${label}</span>`;
-    const marks = `${rendered.kind === "state" ? " minor" : ""}${rendered.failed === true ? " failed" : ""}`;
-    const anchor = anchors[index] ?? `n${index}`;
-    rows.push(
-      html`<li class="row ${rendered.kind}${marks}" data-index="${index}"${label === undefined ? nothing : html` data-label=""`}><button type="button">${badge}<span class="line">${rendered.line}</span></button></li>`,
-    );
-    articles.push(
-      html`<article class="entry ${rendered.kind}${marks}" id="${anchor}" data-index="${index}"><header><h3>${rendered.title}</h3>${badge}<time>${timeOf(entry)}</time><a class="anchor" href="#${anchor}" title="Link to this entry">#</a></header>${rendered.body}</article>`,
-    );
+    const anchor = anchors[index] ?? `number-${index}`;
+    const place = { index, anchor, label: material.labels.get(entry.id), entry, rendered };
+    rows.push(row(place));
+    articles.push(article(place));
     await slice();
   }
   return [
     HEAD,
-    `${head(titleOf(material))}\n<body>\n${sidebar(material, rows)}\n<main>\n${intro(material, tools)}\n`,
-    ...articles.map((article) => `${article.text}\n`),
+    `${head(titleOf(material))}\n<body>\n${sidebar(material, rows)}\n<main id="main" tabindex="-1">\n${intro(material, tools)}\n`,
+    ...inChunks(articles),
     `<p id="end">End of the session</p>\n`,
     `${(await renderTranscripts(material.subagents, tools, slice)).text}\n</main>\n<script type="application/json" id="data">`,
     ...(await dataBlock(material, tools, slice)),
     `</script>\n<script>${VIEWER}</script>\n</body>\n</html>\n`,
   ];
+}
+
+/** So many entries a browser leaves out of its work together while they are out of sight; to watch each costs more than it saves. */
+const CHUNK = 40;
+
+function* inChunks(articles: readonly Html[]): Generator<string> {
+  for (let at = 0; at < articles.length; at += CHUNK) {
+    const texts = articles.slice(at, at + CHUNK).map((each) => each.text);
+    yield `<div class="chunk">\n${texts.join("\n")}\n</div>\n`;
+  }
+}
+
+interface Place {
+  readonly index: number;
+  readonly anchor: string;
+  readonly label: string | undefined;
+  readonly entry: SessionEntry;
+  readonly rendered: Rendered;
+}
+
+function classes({ rendered }: Place): string {
+  return `${rendered.kind}${rendered.kind === "state" ? " minor" : ""}${rendered.failed === true ? " failed" : ""}`;
+}
+
+/** A link in the tree, so that it leads somewhere without a script, too. */
+function row(place: Place): Html {
+  const { label, rendered } = place;
+  const badge = label === undefined ? nothing : html`<span class="label">${label}</span>`;
+  const labelled = label === undefined ? nothing : html` data-label=""`;
+  return html`<li class="row ${classes(place)}"${labelled}><a href="#${encodeURIComponent(place.anchor)}">${badge}<span class="line">${rendered.line}</span></a></li>`;
+}
+
+function article(place: Place): Html {
+  const { anchor, entry, label, rendered } = place;
+  const badge = label === undefined ? nothing : html`<span class="label">${label}</span>`;
+  const link = html`<a class="anchor" href="#${encodeURIComponent(anchor)}" title="Link to this entry" aria-label="Link to this entry">#</a>`;
+  return html`<article class="entry ${classes(place)}" id="${anchor}" data-index="${place.index}" tabindex="-1">${entryHead(rendered, html`${badge}${timeOf(entry)}${link}`)}${rendered.body}</article>`;
 }
 
 /** The JSON of the data block in pieces. Images come last: the lines collect them. */
@@ -91,6 +123,7 @@ function head(title: string): Html {
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
+<meta http-equiv="x-dns-prefetch-control" content="off">
 <meta name="robots" content="noindex">
 <title>${title}</title>
 <style>${new Html(STYLE)}</style>
@@ -103,13 +136,15 @@ function titleOf({ name, header }: Material): string {
 
 function sidebar(material: Material, rows: Html[]): Html {
   const filter = (value: string, text: string) => html`<button type="button" data-filter="${value}">${text}</button>`;
-  return html`<nav id="sidebar" aria-label="Session tree">
+  return html`<a class="skip" href="#main">Skip to the messages</a>
+<div id="bar"><button type="button" id="menu" aria-label="Tree and search" aria-controls="sidebar" aria-expanded="false">☰</button><span>${titleOf(material)}</span></div>
+<nav id="sidebar" aria-label="Session">
 <div class="tools">
-<input id="search" type="search" placeholder="Search" aria-label="Search" autocomplete="off">
-<div class="filters" role="group" aria-label="Filter">${filter("default", "Default")}${filter("talk", "No tools")}${filter("user", "User")}${filter("labelled", "Labelled")}${filter("all", "All")}</div>
+<input id="search" type="search" placeholder="Search" aria-label="Search in all entries" autocomplete="off" spellcheck="false">
+<div class="filters" role="group" aria-label="Entries to show">${filter("default", "Default")}${filter("talk", "No tools")}${filter("user", "User")}${filter("labelled", "Labelled")}${filter("all", "All")}</div>
 </div>
-<ol id="tree">${rows}</ol>
-<p class="count" id="count">${count(material.entries.length)} entries</p>
+<ol id="tree" aria-label="Entries">${rows}</ol>
+<p class="count" id="count" role="status">${count(material.entries.length)} entries</p>
 </nav>
 <div id="shade"></div>`;
 }
@@ -122,13 +157,15 @@ function intro(material: Material, tools: Tools): Html {
     ["Directory", header.cwd],
     ["Comes from", header.parentSession],
   ];
+  const action = (name: string, text: string, title: string) =>
+    html`<button type="button" data-action="${name}" title="${title}">${text}</button>`;
   return html`<div id="intro">
-<div class="bar"><button type="button" id="menu" aria-label="Show the tree">☰</button><h1>${titleOf(material)}</h1></div>
-<div class="bar actions"><button type="button" data-action="thinking">Thinking</button><button type="button" data-action="tools">Tools</button><button type="button" data-action="theme">Theme</button><button type="button" data-action="download">Download JSONL</button></div>
+<h1>${titleOf(material)}</h1>
+<div class="actions">${action("thinking", "Thinking", "Open or close all thinking")}${action("tools", "Tools", "Open or close all tool calls and results")}${action("theme", "Theme", "Light or dark")}${action("download", "Download JSONL", "The session file, with secrets masked")}</div>
 <noscript><p class="note">Without JavaScript all branches are shown one after another, and images are not.</p></noscript>
 <dl>${facts.map(([name, value]) => (value === undefined || value === "" ? nothing : html`<dt>${name}</dt><dd>${value}</dd>`))}${totals(material.entries)}</dl>
 ${material.todos.length === 0 ? nothing : html`<details class="todo-list" open><summary>Todos</summary>${todos(material.todos)}</details>`}
-<details><summary>System prompt</summary>${material.systemPrompt.map((block) => html`<pre class="output">${block}</pre>`)}</details>
+<details><summary>System prompt</summary>${material.systemPrompt.map((block) => withCopy(html`<pre class="output">${block}</pre>`))}</details>
 <details><summary>Tools (${material.toolSchemas.length})</summary>${material.toolSchemas.map((tool) => html`<details><summary><b>${tool.name}</b></summary><p class="plain">${tool.description}</p>${codeBlock(JSON.stringify(tool.parameters, null, 2), "json", tools.highlight)}</details>`)}</details>
 </div>`;
 }
@@ -158,18 +195,23 @@ function numberOf(value: unknown): number {
   return typeof value === "number" && Number.isFinite(value) ? value : 0;
 }
 
-function timeOf(entry: SessionEntry): string {
-  const at = new Date(entry.timestamp);
-  return Number.isNaN(at.getTime()) ? "" : at.toISOString().replace("T", " ").slice(0, 19);
+function timeOf(entry: SessionEntry): Html {
+  const at = new Date(textOf(entry.timestamp));
+  if (Number.isNaN(at.getTime())) return nothing;
+  const iso = at.toISOString();
+  return html`<time datetime="${iso}" title="${iso}">${iso.replace("T", " ").slice(0, 19)}</time>`;
 }
 
-/** Names for deep links: the entry's id where it is plain and the only one, else its number. */
+/** Names for deep links: the entry's id where it can be one and is the only one, else its number. */
 function anchorsOf(entries: readonly SessionEntry[]): string[] {
   const used = new Set<string>();
   return entries.map(({ id }, index) => {
     const wanted = `entry-${id}`;
-    const anchor = /^[\w-]{1,80}$/.test(id) && !used.has(wanted) ? wanted : `number-${index}`;
+    const anchor = LINKABLE.test(id) && id.isWellFormed() && !used.has(wanted) ? wanted : `number-${index}`;
     used.add(anchor);
     return anchor;
   });
 }
+
+/** Letters of any script, and nothing that is invisible or that an address or an attribute could stumble over. */
+const LINKABLE = /^[\p{L}\p{M}\p{N}_.~:-]{1,80}$/u;

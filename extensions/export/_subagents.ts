@@ -3,8 +3,9 @@
 import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";
 import { readFrom, type SessionEntry, z } from "mortise/extension";
-import { oneLine, renderEntry, type Tools } from "./_entry.ts";
+import { entryHead, renderEntry, type Tools, transcriptAnchor } from "./_entry.ts";
 import { type Html, html, nothing } from "./_html.ts";
+import { oneLine } from "./_text.ts";
 
 export interface Transcript {
   readonly id: string;
@@ -81,13 +82,11 @@ async function renderOne(transcript: Transcript, tools: Tools, slice: () => Prom
     const rendered = renderEntry(entry, tools);
     if (rendered.kind !== "state") {
       const failed = rendered.failed === true ? " failed" : "";
-      said.push(
-        html`<div class="entry ${rendered.kind}${failed}"><header><h3>${rendered.title}</h3></header>${rendered.body}</div>`,
-      );
+      said.push(html`<div class="entry ${rendered.kind}${failed}">${entryHead(rendered)}${rendered.body}</div>`);
     }
     await slice();
   }
   const missing = said.length === 0 ? html`<p class="note">Its session file has no messages, or is gone</p>` : nothing;
   const inner = await renderTranscripts(nested, tools, slice);
-  return html`<details class="subagent" id="agent:${id}"><summary><b>${id}</b> <span class="hint">${agent} · ${status} · ${oneLine(task)}</span></summary>${said}${missing}${inner}</details>`;
+  return html`<details class="subagent" id="${transcriptAnchor(id)}"><summary><b>${id}</b> <span class="hint">${agent} · ${status} · ${oneLine(task)}</span></summary>${said}${missing}${inner}</details>`;
 }

@@ -28,7 +28,7 @@ async function exportHtml(ctx: Context, outputPath: string | undefined): Promise
   const material = await materialOf(ctx, mask);
   const highlight = await loadHighlight();
   const markdown = await loadMarkdown(highlight);
-  await writeExport(file, await renderPage(material, { markdown, highlight, images: new Images() }));
+  await writeExport(file, await renderPage(material, { markdown, highlight, images: new Images(), calls: new Map() }));
   return named ? outputPath : file;
 }
 

@@ -85,6 +85,12 @@ export const ATTACKS = [
   `\u2028${M}\u2029 <!--<script>${M}-->`,
   `{{constructor.constructor('${M}')()}} \${${M}} ' onmouseover=${M} x='`,
   `https://example.invalid/?q="onmouseover=${M}" www.example.invalid/<script>`,
+  `$<img src=x onerror=${M}>_x$ $$<script>${M}</script>$$ \\(<svg onload=${M}>\\)\n\n\\[<script>${M}</script>\\]\n`,
+  `[![i](javascript:${M})](https://example.invalid/a) [![i](https://example.invalid/b)](javascript:${M}) [a [b](https://example.invalid/c) d](https://example.invalid/e)`,
+  `[x]: <javascript:${M}> "onclick=${M}"\n\n[x] [y][x] ![z][x] <vbscript:${M}> <data:text/html,${M}>`,
+  `<div style="background:url(https://example.invalid/z.png)" onmouseover=${M}>\n\n**b**\n\n</div>\n<object data=x></object><meta http-equiv=refresh content=0;url=https://example.invalid>`,
+  `\u202etxt.exe\u2066 \ud800 lone \udfff &lt;script&gt;${M}&lt;/script&gt; &#60;img src=x onerror=${M}&#62; <!-- ${M} -->`,
+  `\`\`\`__proto__\n${M}\n\`\`\`\n\n\`\`\`constructor\n<b>\n\`\`\`\n\n\`\`\`xml" onclick="${M}\n<script>${M}</script>\n\`\`\``,
 ];
 
 /** Each attack in each field of a session. */
@@ -155,6 +161,14 @@ export function hostile(): SessionFile {
   file.add({ type: "custom", customType: short, data: { [short]: all } });
   file.add({ type: "custom_message", customType: short, content: all, display: true, details: { all } });
   file.add({ type: short, [short]: all });
+  file.message({ role: short, content: all });
+  file.add({ type: "subagent_spawn", agentId: short, agentName: all, status: all, task: all, sessionFile: `../${short}.jsonl` });
+  for (const id of ["__proto__", "constructor", "tree", 'a" onclick="PWN(1)', "\u202egnp", "\ud800", " "]) {
+    const call = { type: "toolCall", id, name: id, arguments: JSON.parse('{"__proto__":{"command":"PWN(1)"},"toString":1}') };
+    file.assistant([call], { provider: id, stopReason: "aborted" });
+    file.result(id, id, short, { details: { diff: short } });
+    file.add({ type: "label", targetId: file.user(short, { id }), label: short });
+  }
   file.add({ type: "model_change", provider: short, modelId: all });
   file.add({ type: "thinking_level_change", thinkingLevel: all });
   file.add({ type: "label", targetId: kept, label: short });
@@ -226,7 +240,10 @@ export function friendly(): SessionFile {
       { type: "image", data: PNG, mimeType: "image/png" },
     ],
   });
-  const abandoned = file.assistant([{ type: "text", text: "Quotes are done differently." }]);
+  const abandoned = file.message(
+    { role: "assistant", content: [{ type: "text", text: "Quotes are done differently." }], stopReason: "aborted" },
+    { id: "ünï-漢字" },
+  );
   file.add({ type: "branch_summary", summary: "Tried quotes by recursion; too slow.", fromId: abandoned }, answer);
   const again = file.user("Do it with a stack instead");
   file.message({

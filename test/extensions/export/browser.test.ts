@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startDaemon } from "../../../core/testing.ts";
-import { CHROMIUM, Chromium } from "./_chromium.ts";
-import { CLICK_ALL, INJECT, INSPECT } from "./_page-checks.ts";
+import { CHROMIUM, Chromium, type Page } from "./_chromium.ts";
+import { CLICK_ALL, CONTRAST, INJECT, INSPECT } from "./_page-checks.ts";
 import { ATTACKS, friendly, hostile, PNG, type SessionFile } from "./_session.ts";
 
 if (CHROMIUM === undefined) console.warn("No Chromium found: the exports are not tried in a browser");
@@ -28,6 +28,20 @@ async function exported(file: SessionFile, name: string, fileName = `${name}.jso
   }
 }
 
+const first = () => String(friendly().lines.find((line) => JSON.stringify(line).includes("Please fix the parser"))?.["id"]);
+/** Does what leads to another entry and waits until the page is there. */
+const follow = (page: Page, expression: string) =>
+  page.evaluate(
+    `new Promise((resolve) => { addEventListener("hashchange", resolve, { once: true }); ${expression}; }).then(() => {})`,
+  );
+const arrive = async (page: Page, act: () => Promise<void>) => {
+  await page.evaluate(
+    `globalThis.arrived = new Promise((resolve) => addEventListener("hashchange", () => resolve(), { once: true })), 0`,
+  );
+  await act();
+  await page.evaluate("globalThis.arrived");
+};
+
 describe.skipIf(CHROMIUM === undefined)("An exported page", () => {
   let browser: Chromium;
   beforeAll(() => {
@@ -37,13 +51,16 @@ describe.skipIf(CHROMIUM === undefined)("An exported page", () => {
 
   it("runs nothing of a hostile session, with its policy and without (case 23)", async () => {
     const path = await exported(hostile(), "hostile", `x"><img src=x onerror=PWN(1)>.jsonl`);
+    await browser.send("Browser.setDownloadBehavior", { behavior: "deny" });
     for (const bypassPolicy of [false, true]) {
       const page = await browser.page();
       await page.open(path, { inject: INJECT, bypassPolicy });
       expect(await page.evaluate(INSPECT)).toEqual([]);
       expect(await page.evaluate(CLICK_ALL)).toBe(0);
       expect(await page.evaluate(INSPECT)).toEqual([]);
-      expect(page.requests.filter((url) => !url.startsWith("data:image/"))).toEqual([expect.stringContaining("hostile.html")]);
+      expect(page.requests.filter((url) => !/^(?:data:image\/|blob:)/.test(url))).toEqual([
+        expect.stringContaining("hostile.html"),
+      ]);
       expect(page.problems).toEqual([]);
       expect(await page.evaluate("location.protocol")).toBe("file:");
     }
@@ -76,7 +93,8 @@ describe.skipIf(CHROMIUM === undefined)("An exported page", () => {
       page.evaluate<number>("[...document.querySelectorAll('.row')].filter((each) => each.checkVisibility()).length");
     expect(await visible()).toContain("You are welcome.");
     expect(await visible()).not.toContain("Quotes use a stack now.");
-    await page.evaluate(
+    await follow(
+      page,
       "[...document.querySelectorAll('.row')].find((row) => row.textContent.includes('Do it with a stack')).firstChild.click()",
     );
     expect(await visible()).toContain("Quotes use a stack now.");
@@ -90,6 +108,9 @@ describe.skipIf(CHROMIUM === undefined)("An exported page", () => {
       );
     await search("STACK quotes");
     expect(await rows()).toBe(1);
+    await search("nowhere to be found");
+    expect(await rows()).toBe(0);
+    expect(await page.evaluate("document.getElementById('count').textContent")).toBe("No entry fits");
     await search("");
     expect(await rows()).toBe(all);
     const filter = (name: string) => page.evaluate(`document.querySelector("[data-filter=${name}]").click()`);
@@ -106,14 +127,129 @@ describe.skipIf(CHROMIUM === undefined)("An exported page", () => {
     expect(await page.evaluate("document.documentElement.dataset.theme")).toMatch(/dark|light/);
     // A deep link opens the branch it is on.
     const linked = await browser.page();
-    const id = friendly().lines.find((line) => JSON.stringify(line).includes("Quotes are done differently"))?.["id"];
-    await linked.open(path, { hash: `#entry-${String(id)}` });
+    await linked.open(path, { hash: "#entry-ünï-漢字" });
     expect(await linked.evaluate("document.querySelector('article.marked').checkVisibility()")).toBe(true);
     expect(await linked.evaluate("document.querySelector('article.marked').textContent")).toContain(
       "Quotes are done differently",
     );
     expect(await linked.evaluate("document.querySelector('img.picture').naturalWidth")).toBe(1);
+    // Back leads to where one was, an address that is none to nowhere.
+    await follow(linked, `document.querySelector("[href='#entry-${first()}']").click()`);
+    expect(await linked.evaluate("document.querySelector('article.marked').textContent")).toContain("Please fix the parser");
+    await follow(linked, "history.back()");
+    expect(await linked.evaluate("document.querySelector('article.marked').id")).toBe("entry-ünï-漢字");
+    await follow(linked, "location.hash = '#%E0%A4%A'");
+    expect(await linked.evaluate("document.querySelector('article.marked')")).toBe(null);
     expect(linked.problems).toEqual([]);
+  });
+
+  it("is worked with the keyboard: search, tree, entry, and back", async () => {
+    const page = await browser.page();
+    await page.open(await exported(friendly(), "keys"));
+    const press = async (key: string, text?: string) => {
+      const code = { Enter: 13, Escape: 27, Tab: 9 }[key];
+      const event = {
+        key,
+        ...(text === undefined ? {} : { text }),
+        ...(code === undefined ? {} : { windowsVirtualKeyCode: code }),
+      };
+      await page.send("Input.dispatchKeyEvent", { type: "keyDown", ...event });
+      await page.send("Input.dispatchKeyEvent", { type: "keyUp", key });
+    };
+    const focused = (what = "textContent") => page.evaluate<string>(`document.activeElement.${what}`);
+    await press("/", "/");
+    expect(await focused("id")).toBe("search");
+    for (const letter of "value39") await press(letter, letter);
+    expect(await page.evaluate("document.getElementById('count').textContent")).toMatch(/^1 of /);
+    // What hides the hit is opened, and the hit is coloured.
+    await arrive(page, () => press("Enter", "\r"));
+    expect(await focused("tagName")).toBe("ARTICLE");
+    expect(await page.evaluate("document.activeElement.querySelector('details.result').open")).toBe(true);
+    expect(await page.evaluate("CSS.highlights.get('hit').size")).toBe(1);
+    await press("/", "/");
+    await press("Escape");
+    expect(await page.evaluate("document.getElementById('search').value")).toBe("");
+    await press("ArrowDown");
+    expect(await focused("getAttribute('role')")).toBe("treeitem");
+    await press("Home");
+    expect(await focused()).toContain("Please fix the parser");
+    await press("ArrowRight");
+    expect(await focused()).toContain("I'll read the parser first");
+    await press("End");
+    expect(await focused()).toContain("You are welcome");
+    await press("ArrowUp");
+    await press("ArrowLeft");
+    expect(await focused()).toContain("Please fix the parser");
+    await arrive(page, () => press("Enter", "\r"));
+    expect(await focused("tagName")).toBe("ARTICLE");
+    // One stop for the whole tree, and names for what has none to read.
+    expect(await page.evaluate("[...document.querySelectorAll('#tree a')].filter((each) => each.tabIndex === 0).length")).toBe(1);
+    expect(
+      await page.evaluate("[...document.querySelectorAll('button')].every((each) => each.textContent || each.ariaLabel)"),
+    ).toBe(true);
+    expect(await page.evaluate("document.querySelector('[data-filter=default]').ariaPressed")).toBe("true");
+    expect(page.problems).toEqual([]);
+  });
+
+  it("fits a telephone, where the tree is a menu", async () => {
+    const page = await browser.page();
+    const metrics = { width: 400, height: 800, deviceScaleFactor: 1, mobile: false };
+    await page.send("Emulation.setDeviceMetricsOverride", metrics);
+    await page.open(await exported(friendly(), "narrow"));
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(400);
+    const seen = () => page.evaluate<boolean>("document.getElementById('sidebar').checkVisibility({ visibilityProperty: true })");
+    const leave = "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }))";
+    expect(await seen()).toBe(false);
+    await page.evaluate("document.getElementById('menu').click()");
+    expect(await seen()).toBe(true);
+    expect(await page.evaluate("document.activeElement.id + document.getElementById('menu').ariaExpanded")).toBe("searchtrue");
+    expect(await page.evaluate("document.getElementById('main').inert")).toBe(true);
+    await page.evaluate(leave);
+    expect(await seen()).toBe(false);
+    expect(await page.evaluate("document.activeElement.id + document.getElementById('menu').ariaExpanded")).toBe("menufalse");
+    await page.evaluate("document.getElementById('menu').click()");
+    await follow(page, "document.querySelector('#tree a').click()");
+    expect(await seen()).toBe(false);
+    expect(await page.evaluate("document.activeElement.tagName")).toBe("ARTICLE");
+  });
+
+  it("copies what stands in a block, also where the clipboard is not given", async () => {
+    const page = await browser.page();
+    await page.open(await exported(friendly(), "copy"));
+    const copied = await page.evaluate<string[]>(`(async () => {
+      const texts = [];
+      const button = document.querySelector(".entry.tool pre.diff").parentElement.querySelector(".copy");
+      const write = (act) => Object.defineProperty(navigator, "clipboard", { value: { writeText: act }, configurable: true });
+      const said = () => new Promise((resolve) => new MutationObserver(resolve).observe(button, { attributeFilter: ["class"] }));
+      document.addEventListener("copy", () => texts.push(document.activeElement.value));
+      for (const act of [async (text) => void texts.push(text), () => Promise.reject(new Error("no"))]) {
+        write(act);
+        const done = said();
+        button.click();
+        await done;
+        texts.push(button.ariaLabel);
+        button.classList.remove("done");
+      }
+      return texts;
+    })()`);
+    expect(copied).toEqual([expect.stringContaining("-12   const indent = 0;\n+12   const"), "Copied", copied[0], "Copied"]);
+  });
+
+  it("can be read in both themes, and rows and entries cost nothing out of sight", async () => {
+    const page = await browser.page();
+    await page.open(await exported(friendly(), "themes"));
+    await page.evaluate(
+      "document.querySelector('[data-filter=all]').click(), document.querySelectorAll('details').forEach((each) => (each.open = true))",
+    );
+    for (const theme of ["light", "dark"]) {
+      await page.evaluate(`document.documentElement.dataset.theme = "${theme}"`);
+      expect(await page.evaluate(CONTRAST)).toEqual([]);
+    }
+    // List items are numbered by the browser, and anew for every one that is hidden: quadratic in a long session.
+    expect(await page.evaluate("getComputedStyle(document.querySelector('#tree > li')).display")).toBe("block");
+    expect(await page.evaluate("getComputedStyle(document.querySelector('.entry').parentElement).contentVisibility")).toBe(
+      "auto",
+    );
   });
 
   it("gives the session back as JSONL", async () => {
