@@ -2,7 +2,7 @@
 // gone, or whose pid now belongs to another process, is taken over.
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { closeSync, linkSync, openSync, readFileSync, realpathSync, statSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, linkSync, openSync, readFileSync, realpathSync, statSync, unlinkSync, utimesSync, writeSync } from "node:fs";
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
@@ -22,6 +22,8 @@ export type LockOwner = z.infer<typeof LockOwner>;
 const UNREADABLE_GRACE_MS = 5_000;
 /** Whether a process on another host lives cannot be seen; its lock counts this long. */
 const FOREIGN_GRACE_MS = 24 * 60 * 60 * 1000;
+/** How often an owner that writes says so, for the hosts that cannot see it. */
+const RENEWAL_MS = 60 * 60 * 1000;
 
 export interface SessionLock {
   /** The real path of what is locked. */
@@ -29,6 +31,11 @@ export interface SessionLock {
   readonly lockFile: string;
   /** The owner before died without letting go. */
   readonly takenOver: boolean;
+  /**
+   * To be called before each write: says now and then that the owner lives. @throws {SessionLockedError} when the lock went to
+   * another process, on a host that could not see this one.
+   */
+  renew(): void;
   /** Removes the lock if it is still ours. Safe to call twice. */
   release(): void;
 }
@@ -60,10 +67,24 @@ export function acquireLock(file: string): SessionLock {
     }
   }
   let held = true;
+  let renewedAt = Date.now();
   return {
     file: real,
     lockFile,
     takenOver,
+    renew() {
+      const at = Date.now();
+      if (Math.abs(at - renewedAt) < RENEWAL_MS) return;
+      try {
+        // Somebody may have removed it by hand.
+        if (read(lockFile) !== content && !createExclusive(lockFile, content)) throw locked(file, lockFile);
+        utimesSync(lockFile, at / 1000, at / 1000);
+        renewedAt = at;
+      } catch (error) {
+        // Where nothing can be written now, the write that follows says so.
+        if (SessionLockedError.is(error)) throw error;
+      }
+    },
     release() {
       if (held && read(lockFile) === content) remove(lockFile);
       held = false;

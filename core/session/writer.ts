@@ -179,6 +179,7 @@ export class SessionWriter {
   }
 
   #flush(): void {
+    this.#lock?.renew();
     const there = this.#fileNow();
     if (there === undefined) return this.#recreate();
     if (this.#outdated) return this.#migrate();

@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { SessionLockedError } from "../../../core/session/errors.ts";
 import { acquireLock, lockOwner } from "../../../core/session/lock.ts";
 import { SessionLog } from "../../../core/session/log.ts";
@@ -125,6 +125,54 @@ describe("stale locks never block for ever (case 18)", () => {
     writeFileSync(lock.lockFile, "other");
     lock.release();
     expect(existsSync(lock.lockFile)).toBe(true);
+  });
+});
+
+describe("an owner that writes for days", () => {
+  const HOUR = 3600 * 1000;
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
+  afterEach(() => void vi.useRealTimers());
+  const age = (lockFile: string) => Date.now() - statSync(lockFile).mtimeMs;
+  const say = (log: SessionLog) => log.append({ type: "message", message: user("on") });
+
+  it("keeps its lock young, for hosts that cannot see whether it lives", async () => {
+    const { log } = await opened(session(tempDir()));
+    const lockFile = `${fileOf(log)}.lock`;
+    for (let hour = 0; hour < 60; hour++) {
+      vi.setSystemTime(Date.now() + HOUR / 2);
+      say(log);
+      expect(age(lockFile)).toBeLessThan(2 * HOUR);
+    }
+  });
+
+  it("makes it anew where it was removed, its folder too", async () => {
+    for (const remove of [
+      (file: string) => rmSync(`${file}.lock`),
+      (file: string) => rmSync(dirname(file), { recursive: true }),
+    ]) {
+      const { log } = await opened(session(tempDir()));
+      remove(fileOf(log));
+      for (let n = 0; n < 2; n++) {
+        vi.setSystemTime(Date.now() + 2 * HOUR);
+        say(log);
+      }
+      expect(lockOwner(fileOf(log))?.pid).toBe(process.pid);
+      log.close();
+      expect(existsSync(`${fileOf(log)}.lock`)).toBe(false);
+    }
+  });
+
+  it("stops writing once another host has taken the file over", async () => {
+    const { log } = await opened(session(tempDir()));
+    const theirs = JSON.stringify({ pid: 7, startTime: "1", bootId: "b", host: "elsewhere" });
+    writeFileSync(`${fileOf(log)}.lock`, theirs);
+    vi.setSystemTime(Date.now() + 2 * HOUR);
+    utimesSync(`${fileOf(log)}.lock`, new Date(), new Date());
+    const before = readFileSync(fileOf(log), "utf8");
+    expect(() => say(log)).toThrow(/process 7 on elsewhere/);
+    expect(readFileSync(fileOf(log), "utf8")).toBe(before);
+    expect(() => log.close()).toThrow(SessionLockedError);
+    expect(readFileSync(`${fileOf(log)}.lock`, "utf8")).toBe(theirs);
   });
 });
 
