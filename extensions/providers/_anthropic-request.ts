@@ -12,16 +12,16 @@ import {
   type ThinkingLevel,
   z,
 } from "mortise/extension";
-import { keepsThinking } from "./_bound-thinking.ts";
+import { Beginnings, bodyOf, type Group, type Language, Renamings } from "./_beginnings.ts";
+import { keepsThinking, refusalsSoFar } from "./_bound-thinking.ts";
 import { blankResult, filled, Renaming, readImage, toolNames } from "./_content.ts";
-import { bodyOf, Pieces, renamed } from "./_pieces.ts";
 
 /** What the service sees as one message. */
-interface Turn {
+interface Turn extends Group {
   readonly role: "user" | "assistant";
   readonly messages: ModelMessage[];
-  /** The blocks of each message as JSON, without the brackets around them. */
-  readonly pieces: string[];
+  readonly content: Messages.ContentBlockParam[];
+  mark: Group["mark"];
 }
 
 export interface BuiltRequest {
@@ -48,15 +48,14 @@ const defaultBudgets = { minimal: 1024, low: 2048, medium: 8192, high: 16_384, x
 const MIN_BUDGET = 1024;
 const DEFAULT_MAX_TOKENS = 8192;
 
-const pieces = new Pieces();
+const beginnings = new Beginnings<Turn>();
+/** User turns that carry a cache mark, so that the next request finds the cache of this one. */
+const MARKED_TURNS = 2;
 
 /** In slices of time: a context may hold ten thousands of messages. */
 export async function buildRequest(request: ProviderRequest, budgets: Budgets = {}): Promise<BuiltRequest> {
-  const names = toolNames(request, 128);
-  const ids = new Renaming(64);
-  const turns = await convert(request, names, ids);
-  const blocks = (turn: Turn | undefined) =>
-    (turn?.messages ?? []).flatMap((message) => blocksOf(message, request.model, names, ids));
+  const { parts, groups: turns, renamings } = await beginnings.tell(request, languageOf(request));
+  const { names } = renamings;
   const system = request.systemPrompt
     .filter((text) => text.trim() !== "")
     .map((text): Messages.TextBlockParam => ({ type: "text", text }));
@@ -69,7 +68,7 @@ export async function buildRequest(request: ProviderRequest, budgets: Budgets = 
   markLast(tools);
   const toolChoice = choiceOf(request, names);
   const isForced = toolChoice !== undefined && toolChoice.type !== "none";
-  const isAsked = leadsWithThinking(blocks(turns.at(-1)), blocks(turns.at(-2)));
+  const isAsked = leadsWithThinking(turns.at(-1)?.content ?? [], turns.at(-2)?.content ?? []);
   const before: Omit<Messages.MessageCreateParamsStreaming, "messages" | "stream"> = {
     model: request.model.requestModelId ?? request.model.id,
     ...thinking(isForced ? { ...request, thinkingLevel: "off" } : request, isAsked, budgets),
@@ -80,17 +79,39 @@ export async function buildRequest(request: ProviderRequest, budgets: Budgets = 
     behind.tools = tools;
     if (toolChoice !== undefined) behind.tool_choice = toolChoice;
   }
-  const marked = new Set(turns.filter((turn) => turn.role === "user").slice(-2));
-  const messages = turns.map((turn) => {
-    if (!marked.has(turn))
-      return `{"role":"${turn.role}","content":[${turn.pieces.length === 1 ? turn.pieces[0] : turn.pieces.join(",")}]}`;
-    const content = blocks(turn);
-    markLast(content);
-    return JSON.stringify({ role: turn.role, content } satisfies Messages.MessageParam);
+  const marked = new Set(turns.filter((turn) => turn.role === "user").slice(-MARKED_TURNS));
+  const last = turns.map((turn) => {
+    if (marked.has(turn)) markLast(turn.content);
+    return write(turn);
   });
+  const messages = [...parts, ...last];
   if (messages.length === 0)
     messages.push(JSON.stringify({ role: "user", content: [{ type: "text", text: "(empty message)" }] }));
-  return { body: await bodyOf(before, messages, behind), names };
+  return { body: bodyOf(before, messages, behind), names };
+}
+
+function languageOf({ model, tools, ...request }: ProviderRequest): Language<Turn> {
+  return {
+    key: `${refusalsSoFar()} ${tools.map(({ name }) => name).join(" ")}`,
+    start: () => new Renamings(toolNames({ model, tools, ...request }, 128), new Renaming(64)),
+    group: (messages, renamings) => turnsOf(messages, model, renamings),
+    write,
+    settled,
+  };
+}
+
+function write({ role, content }: Turn): string {
+  return JSON.stringify({ role, content } satisfies Messages.MessageParam);
+}
+
+/** The marks move, and what the user says grows until the model answers. */
+function settled(turns: readonly Turn[]): number {
+  let unmarked = 0;
+  for (let index = turns.length - 1; index >= 0; index--) {
+    if (turns[index]?.role === "user") unmarked++;
+    else if (unmarked >= MARKED_TURNS) return index;
+  }
+  return unmarked >= MARKED_TURNS ? 0 : -1;
 }
 
 function markLast(blocks: object[]): void {
@@ -162,30 +183,33 @@ function leadsWithThinking(last: readonly Messages.ContentBlockParam[], asking: 
   return first === "thinking" || first === "redacted_thinking";
 }
 
-async function convert(request: ProviderRequest, names: Renaming, ids: Renaming): Promise<Turn[]> {
+async function turnsOf(messages: readonly ModelMessage[], model: Model, renamings: Renamings): Promise<Turn[]> {
   const slices = new Slices();
   const turns: Turn[] = [];
-  for (const message of request.messages) {
+  const silent: ModelMessage[] = [];
+  for (const message of messages) {
     if (slices.due) await slices.rest();
-    const { model } = request;
-    const make = () => JSON.stringify(blocksOf(message, model, names, ids)).slice(1, -1);
-    const piece = pieces.of(message, model, `${keepsThinking(message)} ${renamed(message, names, ids)}`, make);
-    if (piece === "") continue;
+    const blocks = blocksOf(message, model, renamings);
     const role = message.role === "assistant" ? "assistant" : "user";
     let turn = turns.at(-1);
     // Results of one turn belong into one message, in front of whatever the user says next.
-    if (turn?.role !== role || role === "assistant") {
-      turn = { role, messages: [], pieces: [] };
+    if (blocks.length > 0 && (turn?.role !== role || role === "assistant")) {
+      turn = { role, messages: silent.splice(0), content: [], mark: renamings.mark() };
       turns.push(turn);
     }
+    if (turn === undefined) {
+      silent.push(message);
+      continue;
+    }
     turn.messages.push(message);
-    turn.pieces.push(piece);
+    turn.content.push(...blocks);
+    turn.mark = renamings.mark();
   }
   return turns;
 }
 
-function blocksOf(message: ModelMessage, model: Model, names: Renaming, ids: Renaming): Messages.ContentBlockParam[] {
-  if (message.role === "assistant") return assistantBlocks(message, model, names, ids);
+function blocksOf(message: ModelMessage, model: Model, renamings: Renamings): Messages.ContentBlockParam[] {
+  if (message.role === "assistant") return assistantBlocks(message, model, renamings);
   const blocks = filled(message.content).map((block): Messages.TextBlockParam | Messages.ImageBlockParam => {
     if (block.type === "text") return { type: "text", text: block.text };
     const image = readImage(block, model);
@@ -196,14 +220,14 @@ function blocksOf(message: ModelMessage, model: Model, names: Renaming, ids: Ren
   return [
     {
       type: "tool_result",
-      tool_use_id: ids.to(message.toolCallId),
+      tool_use_id: renamings.ids.to(message.toolCallId),
       content: blocks.length > 0 ? blocks : [{ type: "text", text: blankResult(message) }],
       ...(message.isError && { is_error: true }),
     },
   ];
 }
 
-function assistantBlocks(message: AssistantMessage, model: Model, names: Renaming, ids: Renaming): Messages.ContentBlockParam[] {
+function assistantBlocks(message: AssistantMessage, model: Model, { names, ids }: Renamings): Messages.ContentBlockParam[] {
   const isFrom = message.api === model.api && message.provider === model.provider && message.model === model.id;
   const isOwn = isFrom && keepsThinking(message);
   const blocks: Messages.ContentBlockParam[] = [];

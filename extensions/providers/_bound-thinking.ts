@@ -5,6 +5,7 @@ import { type ModelMessage, z } from "mortise/extension";
 
 /** Answers whose thinking was refused. A version of this file that is loaded later learns it again from one refusal. */
 const refused = new WeakSet<ModelMessage>();
+let refusals = 0;
 
 const Refusal = z.object({ status: z.literal(400), message: z.string().regex(/thinking`? block/i) });
 
@@ -20,9 +21,15 @@ export function dropThinking(messages: readonly ModelMessage[]): boolean {
     if (message.role !== "assistant" || refused.has(message)) continue;
     if (!message.content.some(({ type }) => type === "thinking" || type === "redactedThinking")) continue;
     refused.add(message);
+    refusals++;
     dropped = true;
   }
   return dropped;
+}
+
+/** Changes when `keepsThinking` does, for any message. */
+export function refusalsSoFar(): number {
+  return refusals;
 }
 
 export function keepsThinking(message: ModelMessage): boolean {

@@ -53,6 +53,8 @@ export function blankResult(message: ToolResultMessage): string {
 export class Renaming {
   readonly #there = new Map<string, string>();
   readonly #back = new Map<string, string>();
+  /** The originals in the order in which they were met. */
+  readonly #order: string[] = [];
   readonly #maxLength: number;
 
   constructor(maxLength: number) {
@@ -67,11 +69,31 @@ export class Renaming {
     for (let n = 2; this.#back.has(name); n++) name = `${base.slice(0, this.#maxLength - String(n).length - 1)}_${n}`;
     this.#there.set(original, name);
     this.#back.set(name, original);
+    this.#order.push(original);
     return name;
   }
 
   from(name: string): string {
     return this.#back.get(name) ?? name;
+  }
+
+  /** How many originals were met. */
+  get size(): number {
+    return this.#order.length;
+  }
+
+  /** As if only the first `size` originals had been met. */
+  forgetFrom(size: number): void {
+    for (const original of this.#order.splice(size)) {
+      this.#back.delete(this.to(original));
+      this.#there.delete(original);
+    }
+  }
+
+  copy(): Renaming {
+    const copy = new Renaming(this.#maxLength);
+    for (const original of this.#order) copy.to(original);
+    return copy;
   }
 }
 

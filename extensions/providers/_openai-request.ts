@@ -2,6 +2,7 @@
 import {
   type AssistantMessage,
   type Model,
+  type ModelMessage,
   type ProviderRequest,
   Slices,
   type ToolResultMessage,
@@ -9,8 +10,8 @@ import {
   z,
 } from "mortise/extension";
 import type { ChatCompletionCreateParamsStreaming, ChatCompletionMessageParam } from "openai/resources/chat/completions";
+import { Beginnings, bodyOf, type Group, type Language, Renamings } from "./_beginnings.ts";
 import { blankResult, filled, Renaming, readImage, toolNames } from "./_content.ts";
-import { bodyOf, Pieces, renamed } from "./_pieces.ts";
 
 /** `compat` of a model; unknown keys are left to other readers. */
 export const OpenAICompat = z.object({
@@ -65,14 +66,22 @@ export function readCompat(model: Model): { known: OpenAICompat; problems: strin
 
 type Behind = Omit<ChatCompletionCreateParamsStreaming, "model" | "messages">;
 
-const pieces = new Pieces();
+/** A message and the results that follow it, with their pictures behind them. */
+interface Step extends Group {
+  readonly messages: ModelMessage[];
+  readonly params: ChatCompletionMessageParam[];
+  readonly pictures: Part[];
+  mark: Group["mark"];
+}
+
+const beginnings = new Beginnings<Step>();
 
 /** In slices of time: a context may hold ten thousands of messages. */
 export async function buildRequest(request: ProviderRequest, baseUrl: string): Promise<BuiltRequest> {
   const { model } = request;
   const compat = compatOf(model, baseUrl);
-  const names = toolNames(request, 64);
-  const messages = await convert(request, compat, names);
+  const { parts, groups, renamings } = await beginnings.tell(request, languageOf(request, compat));
+  const { names } = renamings;
   const behind: Behind = { stream: true };
   if (compat.supportsUsageInStreaming !== false) behind.stream_options = { include_usage: true };
   const limit = request.maxTokens ?? model.maxTokens;
@@ -89,7 +98,32 @@ export async function buildRequest(request: ProviderRequest, baseUrl: string): P
   }
   if (compat.supportsPromptCacheKey && request.sessionId) behind.prompt_cache_key = request.sessionId.slice(0, 64);
   const { messages: _ours, ...extra } = compat.extraBody ?? {};
-  return { body: await bodyOf({ model: model.requestModelId ?? model.id }, messages, { ...behind, ...extra }), names };
+  const messages = [systemMessage(request, compat), ...parts, ...groups.map(write)].filter((part) => part.length > 0);
+  return { body: bodyOf({ model: model.requestModelId ?? model.id }, messages, { ...behind, ...extra }), names };
+}
+
+/** One message: the templates of many open models take no second one. */
+function systemMessage({ systemPrompt }: ProviderRequest, compat: OpenAICompat): string {
+  const content = systemPrompt.filter((text) => text.trim() !== "").join("\n\n");
+  const role = compat.supportsDeveloperRole ? "developer" : "system";
+  return content === "" ? "" : JSON.stringify({ role, content } satisfies ChatCompletionMessageParam);
+}
+
+function languageOf(request: ProviderRequest, compat: OpenAICompat): Language<Step> {
+  const { model, tools } = request;
+  return {
+    key: `${compat.replayReasoning === true} ${tools.map(({ name }) => name).join(" ")}`,
+    start: () => new Renamings(toolNames(request, 64), new Renaming(40)),
+    group: (messages, renamings) => stepsOf(messages, model, compat, renamings),
+    write,
+    // More results may follow the last message.
+    settled: (steps) => steps.length - 1,
+  };
+}
+
+function write({ params, pictures }: Step): string {
+  const messages = pictures.length === 0 ? params : [...params, { role: "user", content: pictures }];
+  return JSON.stringify(messages).slice(1, -1);
 }
 
 function choiceOf({ toolChoice, tools }: ProviderRequest, names: Renaming): Behind["tool_choice"] {
@@ -110,44 +144,39 @@ function effortOf(
   return model.thinking?.off === "disabled" ? "none" : undefined;
 }
 
-/** The messages as JSON. */
-async function convert(request: ProviderRequest, compat: OpenAICompat, names: Renaming): Promise<string[]> {
-  const { model } = request;
-  const ids = new Renaming(40);
+async function stepsOf(
+  messages: readonly ModelMessage[],
+  model: Model,
+  compat: OpenAICompat,
+  renamings: Renamings,
+): Promise<Step[]> {
   const slices = new Slices();
-  const messages: string[] = [];
-  const add = (message: ChatCompletionMessageParam) => messages.push(JSON.stringify(message));
-  const system = request.systemPrompt.filter((text) => text.trim() !== "").join("\n\n");
-  // One message: the templates of many open models take no second one.
-  if (system !== "") add({ role: compat.supportsDeveloperRole ? "developer" : "system", content: system });
-  let pictures: Part[] = [];
-  const flush = () => {
-    if (pictures.length > 0) add({ role: "user", content: pictures });
-    pictures = [];
-  };
-  for (const message of request.messages) {
+  const steps: Step[] = [];
+  for (const message of messages) {
     if (slices.due) await slices.rest();
-    const key = `${compat.replayReasoning === true} ${renamed(message, names, ids)}`;
-    if (message.role !== "toolResult") {
-      flush();
-      const param = () =>
-        message.role === "user" ? userParam(message, model) : assistantParam(message, model, compat, names, ids);
-      const piece = pieces.of(message, model, key, () => JSON.stringify(param()) ?? "");
-      if (piece !== "") messages.push(piece);
-      continue;
+    let step = steps.at(-1);
+    if (step === undefined || message.role !== "toolResult") {
+      step = { messages: [], params: [], pictures: [], mark: renamings.mark() };
+      steps.push(step);
     }
-    if (message.content.some((block) => block.type === "image")) {
-      const { text, images } = resultParts(message, model);
-      add({ role: "tool", tool_call_id: ids.to(message.toolCallId), content: text });
-      // Results hold text only; their pictures follow once all results of the turn stand.
-      if (images.length > 0) pictures.push({ type: "text", text: `Pictures from the result of ${message.toolName}:` }, ...images);
-      continue;
-    }
-    const param = () => ({ role: "tool", tool_call_id: ids.to(message.toolCallId), content: resultParts(message, model).text });
-    messages.push(pieces.of(message, model, key, () => JSON.stringify(param())));
+    step.messages.push(message);
+    addTo(step, message, model, compat, renamings);
+    step.mark = renamings.mark();
   }
-  flush();
-  return messages;
+  return steps;
+}
+
+function addTo(step: Step, message: ModelMessage, model: Model, compat: OpenAICompat, renamings: Renamings): void {
+  if (message.role !== "toolResult") {
+    const param = message.role === "user" ? userParam(message, model) : assistantParam(message, model, compat, renamings);
+    if (param !== undefined) step.params.push(param);
+    return;
+  }
+  const { text, images } = resultParts(message, model);
+  step.params.push({ role: "tool", tool_call_id: renamings.ids.to(message.toolCallId), content: text });
+  // Results hold text only; their pictures follow once all results of the turn stand.
+  if (images.length > 0)
+    step.pictures.push({ type: "text", text: `Pictures from the result of ${message.toolName}:` }, ...images);
 }
 
 function resultParts(message: ToolResultMessage, model: Model): { text: string; images: Part[] } {
@@ -177,8 +206,7 @@ function assistantParam(
   message: AssistantMessage,
   model: Model,
   compat: OpenAICompat,
-  names: Renaming,
-  ids: Renaming,
+  { names, ids }: Renamings,
 ): ChatCompletionMessageParam | undefined {
   const text = message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("");
   const calls = message.content.flatMap((block) =>

@@ -31,7 +31,7 @@ const models: Model[] = [
 // Ids and names that fall together in a service's alphabet, so that who comes first decides.
 const id = fc.constantFrom("a|b", "a_b", "a.b", "plain");
 const name = fc.constantFrom("x.y", "x_y", "read");
-const text = fc.constantFrom("", " ", "words", "größer 🧪", '"quoted"\\', "y".repeat(70_000));
+const text = fc.constantFrom("", " ", "words", "größer 🧪", '"quoted"\\', "z".repeat(12_000), "y".repeat(70_000));
 const input = fc.oneof(
   text.map((value) => ({ type: "text" as const, text: value })),
   fc.constant(image),
@@ -64,32 +64,75 @@ const message: fc.Arbitrary<ModelMessage> = fc.oneof(
 );
 const tool = (toolName: string): ToolSchema => ({ name: toolName, description: "", parameters: { type: "object" } });
 const request = fc.record({
-  from: fc.nat(5),
-  to: fc.nat(12),
+  // Mostly the same beginning, as in a conversation.
+  from: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(5)),
+  count: fc.nat(24),
+  sessionId: fc.constantFrom("s", "t", undefined),
+  atOnce: fc.integer({ min: 1, max: 2 }),
   model: fc.constantFrom(...models),
   tools: fc.array(name.map(tool), { maxLength: 3 }),
 });
 
-it("a request that reuses parts of earlier ones equals one made from nothing", async () => {
+it("a request that goes on from earlier ones equals one made from nothing, also while another is being made", async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(message, { maxLength: 12 }),
-      fc.array(request, { minLength: 1, maxLength: 5 }),
+      fc.array(message, { maxLength: 24 }),
+      fc.array(request, { minLength: 1, maxLength: 8 }),
       async (all, list) => {
-        for (const { from, to, model, tools } of list) {
+        for (const { from, count, model, tools, sessionId, atOnce } of list) {
           const build = (messages: ModelMessage[]) => {
-            const made = requestOf(model, { messages, tools });
+            const made = requestOf(model, { messages, tools, sessionId });
             return model.api === "anthropic-messages" ? buildAnthropic(made) : buildOpenAI(made, "http://x.invalid/v1");
           };
-          const messages = all.slice(from, from + to);
-          const kept = await build(messages);
-          const fresh = await build(structuredClone(messages));
-          const sent = Buffer.from(kept.body).toString();
-          expect(sent).toBe(Buffer.from(fresh.body).toString());
-          expect(() => JSON.parse(sent)).not.toThrow();
+          const messages = all.slice(from, from + count);
+          const fresh = Buffer.from((await build(structuredClone(messages))).body).toString();
+          const kept = await Promise.all(Array.from({ length: atOnce }, () => build(messages)));
+          for (const { body, names } of kept) {
+            expect(Buffer.from(body).toString()).toBe(fresh);
+            for (const name of ["x.y", "x_y", "read"]) expect(names.from(names.to(name))).toBe(name);
+          }
+          expect(() => JSON.parse(fresh)).not.toThrow();
         }
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 80 },
   );
+});
+
+it("what was written once is not written again", async () => {
+  const words = "words ".repeat(100);
+  const said = (index: number): ModelMessage =>
+    index % 2 === 0
+      ? { role: "user", content: [{ type: "text", text: `${index} ${words}` }], timestamp: 1 }
+      : {
+          role: "assistant",
+          content: [{ type: "text", text: words }],
+          api: base.api,
+          provider: "p",
+          model: "a",
+          usage,
+          stopReason: "stop",
+          timestamp: 1,
+        };
+  for (const model of models) {
+    let read = 0;
+    const counted = (index: number): ModelMessage => {
+      const message = said(index);
+      const { content } = message;
+      const get = () => {
+        read++;
+        return content;
+      };
+      return Object.defineProperty(message, "content", { get });
+    };
+    const messages = Array.from({ length: 2000 }, (_, index) => counted(index));
+    const build = (list: ModelMessage[]) => {
+      const made = requestOf(model, { messages: list, tools: [], sessionId: "s" });
+      return model.api === "anthropic-messages" ? buildAnthropic(made) : buildOpenAI(made, "http://x.invalid/v1");
+    };
+    await build(messages.slice(0, 1990));
+    read = 0;
+    await build(messages);
+    expect(read).toBeLessThan(500);
+  }
 });
