@@ -58,6 +58,18 @@ export function expand(data: Data): Record<string, unknown> {
   return expanded;
 }
 
+/** Paths above `names` under which `data` has a plain value: the settings below them cannot be there. */
+export function blocked(data: Data, names: ReadonlySet<string>): string[] {
+  const groups = new Set<string>();
+  for (const name of names) {
+    for (let dot = name.indexOf("."); dot > 0; dot = name.indexOf(".", dot + 1)) groups.add(name.slice(0, dot));
+  }
+  return [...groups].filter((group) => {
+    const value = names.has(group) ? undefined : readPath(data, group);
+    return value !== undefined && !isMapping(value);
+  });
+}
+
 /**
  * A copy without the entries whose dotted path is one of `paths` or lies under one; `removed` gets the paths that were there.
  */
@@ -85,7 +97,7 @@ function reaches(paths: ReadonlySet<string>, path: string): boolean {
 
 /** Makes a value read-only all the way down. */
 export function freeze<T>(value: T): T {
-  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value) && !ArrayBuffer.isView(value)) {
     Object.freeze(value);
     for (const inner of Object.values(value)) freeze(inner);
   }

@@ -1,5 +1,6 @@
 // Reading and writing one configuration file. A file that cannot be understood is an error with the file's name and one line
 // of reason, never its content: values may be secrets. Invariant: a broken file is never overwritten.
+import { isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -8,13 +9,34 @@ import { CommandError, errorMessage, SettingsFileError } from "mortise/extension
 import type { Document } from "yaml";
 import { type Data, isMapping, readPath } from "./_data.ts";
 
-/** The text of a file; undefined when it does not exist. @throws {SettingsFileError} when it cannot be read. */
+/** Nobody writes so many settings by hand, and a parser holds everything else up while it reads. */
+const MAX_BYTES = 200_000;
+
+/** The text of a file; undefined when it does not exist. @throws {SettingsFileError} when it cannot be read or is too large. */
 export async function readText(file: string): Promise<string | undefined> {
+  return (await readBytes(file))?.toString("utf8");
+}
+
+async function readBytes(file: string): Promise<Buffer | undefined> {
+  let bytes: Buffer;
   try {
-    return await readFile(file, "utf8");
+    bytes = await readFile(file);
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw new SettingsFileError(file, `Cannot read settings file "${file}": ${errorMessage(error)}`, { cause: error });
+  }
+  if (bytes.length <= MAX_BYTES) return bytes;
+  const sizes = `it has ${bytes.length} bytes, and the limit is ${MAX_BYTES}`;
+  throw new SettingsFileError(file, `Cannot use settings file "${file}": ${sizes}`);
+}
+
+/** True for what can be read once only, such as the shell's `<(command)`. */
+export async function isStream(file: string): Promise<boolean> {
+  try {
+    const found = await stat(file);
+    return found.isFIFO() || found.isCharacterDevice() || found.isSocket();
+  } catch {
+    return false;
   }
 }
 
@@ -25,14 +47,45 @@ export async function parseText(file: string, text: string): Promise<Data> {
 
 async function parse(file: string, text: string): Promise<Document> {
   const { parseDocument } = await import("yaml");
-  const document = parseDocument(text, { merge: true, logLevel: "silent" });
+  // Not silent: that would pass over a second document, and the next write would drop it. The parser's own check of keys takes
+  // minutes for a large file.
+  const document = parseDocument(text, { merge: true, logLevel: "error", uniqueKeys: false });
   const [first] = document.errors;
   if (first !== undefined) {
     // The parser's text goes on with the offending lines; only its first line is ours to repeat.
-    const reason = first.message.split("\n", 1)[0]?.replace(/:$/, "");
+    const reason =
+      first.code === "MULTIPLE_DOCS"
+        ? `it holds more than one document, the second from line ${first.linePos?.[0].line ?? 1} on`
+        : first.message.split("\n", 1)[0]?.replace(/:$/, "");
     throw new SettingsFileError(file, `Cannot use settings file "${file}": it is not valid YAML: ${reason}`);
   }
+  const twice = await keyTwice(document);
+  if (twice !== undefined) {
+    const line = text.slice(0, twice.at).split("\n").length;
+    throw new SettingsFileError(
+      file,
+      `Cannot use settings file "${file}": "${twice.key}" stands there twice, again in line ${line}`,
+    );
+  }
   return document;
+}
+
+/** The first key that a mapping has a second time, and where. */
+async function keyTwice(document: Document): Promise<{ key: string; at: number } | undefined> {
+  const { isScalar, visit } = await import("yaml");
+  let found: { key: string; at: number } | undefined;
+  visit(document, {
+    Map(_key, { items }) {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key) || key.value === "<<") continue;
+        if (seen.has(key.value)) found ??= { key: String(key.value).slice(0, 100), at: key.range?.[0] ?? 0 };
+        seen.add(key.value);
+      }
+      return found === undefined ? undefined : visit.BREAK;
+    },
+  });
+  return found;
 }
 
 function dataOf(file: string, document: Document): Data {
@@ -42,6 +95,7 @@ function dataOf(file: string, document: Document): Data {
   } catch (error) {
     throw new SettingsFileError(file, `Cannot use settings file "${file}": ${errorMessage(error)}`, { cause: error });
   }
+  if (isCircular(data)) throw new SettingsFileError(file, `Cannot use settings file "${file}": an alias contains itself`);
   if (data === null || data === undefined) return {};
   if (isMapping(data)) return data;
   const found = Array.isArray(data) ? "a list" : `a ${typeof data}`;
@@ -60,7 +114,10 @@ export async function writePath(file: string, path: string, value: unknown, mode
   const target = await realpath(file).catch(() => file);
   const release = await lock(`${target}.lock`);
   try {
-    const text = (await readText(target)) ?? "";
+    const bytes = (await readBytes(target)) ?? Buffer.alloc(0);
+    // What is no text of ours would come out as replacement characters.
+    if (!isUtf8(bytes)) throw new CommandError(`Cannot set "${path}": "${file}" is not UTF-8 text. Correct the file first`);
+    const text = bytes.toString("utf8");
     let document: Document;
     try {
       document = await parse(file, text);
@@ -68,13 +125,42 @@ export async function writePath(file: string, path: string, value: unknown, mode
     } catch (error) {
       throw new CommandError(`Cannot set "${path}": ${errorMessage(error)}. Correct the file first`, undefined, { cause: error });
     }
+    await keepNumbers(document);
     await change(document, path, value);
-    const written = document.toString({ lineWidth: 0, flowCollectionPadding: false });
+    const written = inFormOf(text, document.toString({ lineWidth: 0, flowCollectionPadding: /\{ /.test(text) }));
     await replaceFile(target, written, mode ?? (await modeOf(target)));
     return written;
   } finally {
     await release();
   }
+}
+
+/** Whole numbers beyond what a double holds are written back as they are. */
+async function keepNumbers(document: Document): Promise<void> {
+  const { visit } = await import("yaml");
+  visit(document, {
+    Scalar(_key, node) {
+      const { value, source } = node;
+      if (typeof value !== "number" || Number.isSafeInteger(value) || source === undefined || !/^[-+]?\d+$/.test(source)) return;
+      node.value = BigInt(source.replace("+", ""));
+    },
+  });
+}
+
+/** Line ends and byte order mark as the file had them. */
+function inFormOf(before: string, text: string): string {
+  const lines = /\r\n/.test(before) && !/(?<!\r)\n/.test(before) ? text.replaceAll("\n", "\r\n") : text;
+  return before.startsWith("\uFEFF") && !lines.startsWith("\uFEFF") ? `\uFEFF${lines}` : lines;
+}
+
+/** True when a value contains itself. */
+function isCircular(value: unknown, around = new Set<unknown>()): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (around.has(value)) return true;
+  around.add(value);
+  const circular = Object.values(value).some((inner) => isCircular(inner, around));
+  around.delete(value);
+  return circular;
 }
 
 async function change(document: Document, path: string, value: unknown): Promise<void> {

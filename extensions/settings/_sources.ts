@@ -2,7 +2,7 @@
 import { join, resolve } from "node:path";
 import { errorMessage, type PathWatch, SettingsFileError, watchPaths } from "mortise/extension";
 import type { Data } from "./_data.ts";
-import { parseText, readText } from "./_file.ts";
+import { isStream, parseText, readText } from "./_file.ts";
 
 /** What is known of a file. */
 interface State {
@@ -11,6 +11,8 @@ interface State {
   text: string | undefined;
   /** Why the file as it is now is not used. */
   error: SettingsFileError | undefined;
+  /** What was read cannot be read again. */
+  once: boolean;
 }
 
 export interface Source extends State {
@@ -37,6 +39,7 @@ export class Sources {
       data: {},
       text: undefined,
       error: undefined,
+      once: false,
     });
     const user = source("user", join(home, "config.yml"));
     const project = source("project", join(cwd, ".mortise", "config.yml"));
@@ -77,21 +80,24 @@ export class Sources {
 
   /** One reading at a time; each starts after the change that asked for it. */
   #read(settled: boolean): Promise<void> {
-    this.#reading = this.#reading.then(async () => {
-      const changes = await Promise.all(this.list.map((source) => changeOf(source, settled)));
-      if (this.#closed) return;
-      clearTimeout(this.#settle);
-      if (changes.includes("unsettled")) {
-        this.#settle = setTimeout(() => void this.#read(true), SETTLE_MS);
-        this.#settle.unref();
-      }
-      const applicable = changes.filter((change) => typeof change === "object");
-      if (applicable.length === 0) return;
-      this.#onChange(() => {
-        for (const { source, state } of applicable) Object.assign(source, state);
-      });
-    });
+    // Whatever went wrong the time before was told then.
+    this.#reading = this.#reading.catch(() => {}).then(() => this.#readNow(settled));
     return this.#reading;
+  }
+
+  async #readNow(settled: boolean): Promise<void> {
+    const changes = await Promise.all(this.list.map((source) => changeOf(source, settled)));
+    if (this.#closed) return;
+    clearTimeout(this.#settle);
+    if (changes.includes("unsettled")) {
+      this.#settle = setTimeout(() => void this.#read(true), SETTLE_MS);
+      this.#settle.unref();
+    }
+    const applicable = changes.filter((change) => typeof change === "object");
+    if (applicable.length === 0) return;
+    this.#onChange(() => {
+      for (const { source, state } of applicable) Object.assign(source, state);
+    });
   }
 }
 
@@ -99,7 +105,9 @@ type Change = "same" | "unsettled" | { source: Source; state: Partial<State> };
 
 /** What became of a file since it was last read. */
 async function changeOf(source: Source, settled: boolean): Promise<Change> {
+  if (source.once) return "same";
   try {
+    const once = await isStream(source.file);
     const text = await readText(source.file);
     const missingOverlay = text === undefined && source.layer === "overlay";
     if (text === source.text && source.error === undefined && !missingOverlay) return "same";
@@ -109,7 +117,7 @@ async function changeOf(source: Source, settled: boolean): Promise<Change> {
       throw new SettingsFileError(source.file, `Cannot use settings file "${source.file}": it does not exist`);
     }
     const data = text === undefined ? {} : await parseText(source.file, text);
-    return { source, state: { data, text, error: undefined } };
+    return { source, state: { data, text, error: undefined, once } };
   } catch (error) {
     const problem = SettingsFileError.is(error)
       ? error

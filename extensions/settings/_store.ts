@@ -12,7 +12,7 @@ import {
   type SettingsFileError,
   Trust,
 } from "mortise/extension";
-import { type Data, expand, freeze, isMapping, isPath, merge, readPath, without } from "./_data.ts";
+import { blocked, type Data, expand, freeze, isMapping, isPath, merge, readPath, without } from "./_data.ts";
 import { writePath } from "./_file.ts";
 import { legacyValues } from "./_legacy.ts";
 import { SENSITIVE_PATHS } from "./_sensitive.ts";
@@ -130,6 +130,11 @@ export class SettingsStore implements Settings {
   #definitions(): ReadonlyMap<string, SettingDefinition> {
     this.#known ??= new Map(this.#ctx.registry.list("setting").map((entry) => [entry.name, entry.definition]));
     return this.#known;
+  }
+
+  /** All names, older ones included. */
+  #names(): ReadonlySet<string> {
+    return new Set([...this.#definitions().values()].flatMap(({ name, aliases = [] }) => [name, ...aliases]));
   }
 
   #definition(path: string): SettingDefinition | undefined {
@@ -289,7 +294,15 @@ export class SettingsStore implements Settings {
   }
 
   #tellAboutFiles(): void {
-    for (const { file, error } of this.#sources.list) {
+    const names = this.#names();
+    for (const { file, data, error } of this.#sources.list) {
+      const now = new Set(blocked(data, names).map((path) => `${file} below ${path}`));
+      for (const topic of this.#told.keys()) if (topic.startsWith(`${file} below `) && !now.has(topic)) this.#told.delete(topic);
+      for (const topic of now) {
+        const path = topic.slice(`${file} below `.length);
+        const example = [...names].find((name) => name.startsWith(`${path}.`));
+        this.#tell(topic, "warning", `"${path}" in ${file} is ignored: expected settings below it, such as ${example}`);
+      }
       if (error === undefined) this.#told.delete(file);
       // A `--config` file that is broken at start is told by whoever ends the daemon over it.
       else if (error !== this.fatal) this.#tell(file, "error", error.message);
