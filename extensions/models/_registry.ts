@@ -7,6 +7,7 @@ import {
   type Model,
   type Models,
   notice,
+  ProviderError,
   type ResolvedKey,
   type ThinkingLevel,
   Transport,
@@ -119,6 +120,10 @@ export class ModelRegistry implements Models {
     const configured = this.#file().providers.get(provider);
     const headers = await this.#headers({ ...configured?.headers, ...configured?.modelHeaders.get(model.id) });
     const apiKey = await this.#keys.resolve(provider);
+    for (const [what, value] of [["key", apiKey], ...Object.entries(headers)]) {
+      if (value !== undefined && !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+        throw unsendable(provider, what === "key" ? "API key" : `header "${what}"`);
+    }
     if (apiKey === undefined && !this.#keys.isKeyless(provider, model.api)) throw this.#keys.missing(provider, this.#files.user);
     if (configured?.authHeader && apiKey !== undefined) {
       return { headers: { ...headers, authorization: `Bearer ${apiKey}` } };
@@ -318,6 +323,10 @@ export class ModelRegistry implements Models {
     this.#told.add(message);
     this.#ctx.send(notice, { level: "warning", message, source: "models" });
   }
+}
+
+function unsendable(provider: string, what: string): ProviderError {
+  return new ProviderError(`The ${what} of ${provider} holds a character that no request can carry: copy it again`, "auth");
 }
 
 function changed(model: Model, configured: ConfiguredProvider): Model {

@@ -5,6 +5,8 @@ import { ProviderError } from "mortise/extension";
 
 /** Password managers ask for a fingerprint; longer than this nobody is there. */
 const COMMAND_LIMIT_MS = 10_000;
+/** How long is waited for the last output of a command that has ended: what it left in the background may hold the pipe for ever. */
+const LAST_OUTPUT_MS = 200;
 /** No key comes near it. */
 const MAX_OUTPUT_BYTES = 64 * 1024;
 
@@ -62,6 +64,7 @@ export class Values {
   #command(command: string): Promise<string> {
     let running = this.#commands.get(command);
     if (running === undefined) {
+      if (command.includes("\0")) throw new ProviderError("A command of models.yml holds a null byte", "auth");
       running = run(command, this.#env(), this.#limitMs, this.#closing.signal);
       this.#commands.set(command, running);
       // A failure may be a cancelled dialog: the next request asks again.
@@ -87,7 +90,7 @@ function run(command: string, env: NodeJS.ProcessEnv, limitMs: number, closing: 
       fail(why);
     };
     const onClose = () => end("was ended with the daemon");
-    const timer = setTimeout(() => end(`gave nothing within ${limitMs / 1000} s`), limitMs);
+    let timer = setTimeout(() => end(`gave nothing within ${limitMs / 1000} s`), limitMs);
     closing.addEventListener("abort", onClose, { once: true });
     const chunks: Buffer[] = [];
     let size = 0;
@@ -97,14 +100,20 @@ function run(command: string, env: NodeJS.ProcessEnv, limitMs: number, closing: 
       else chunks.push(chunk);
     });
     child.on("error", (error) => fail(`cannot run: ${error.message}`));
-    child.on("close", (code, signal) => {
+    const take = (code: number | null, signal: NodeJS.Signals | null) => {
       settle();
+      child.stdout.destroy();
       const text = Buffer.concat(chunks).toString("utf8").trim();
       if (code !== 0) fail(signal ? `was ended by ${signal}` : `ended with code ${code}`);
       else if (text === "") fail("printed nothing");
       // A header holds one line; which of several is meant, only the user knows.
       else if (/[\r\n]/.test(text)) fail("printed more than one line: let it print the key alone");
       else resolve(text);
+    };
+    child.on("close", take);
+    child.on("exit", (code, signal) => {
+      clearTimeout(timer);
+      timer = setTimeout(take, LAST_OUTPUT_MS, code, signal).unref();
     });
   });
 }

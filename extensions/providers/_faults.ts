@@ -143,6 +143,9 @@ function fromConnection(error: unknown, source: FaultSource, say: Say): Provider
   if (chain.some((cause) => errorMessage(cause) === "bad port")) {
     return new ProviderError(`The base URL "${source.baseUrl}" has a port that is not for web requests`, "fatal");
   }
+  if (codes.includes("UND_ERR_INVALID_ARG")) {
+    return new ProviderError(`Request to ${where} failed: ${say(errorMessage(deepest))}`, "fatal");
+  }
   if (codes.includes("ERR_INVALID_URL") || chain.some((cause) => /invalid url/i.test(errorMessage(cause)))) {
     return new ProviderError(`The base URL "${source.baseUrl}" is not a URL`, "fatal");
   }

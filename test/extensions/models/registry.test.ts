@@ -137,6 +137,34 @@ describe("values of models.yml", () => {
     expect(values.isSet("$NOT_THERE")).toBe(false);
   });
 
+  it("do not wait for what a command leaves in the background with its output open", async () => {
+    const values = new Values(() => process.env);
+    expect(await values.resolve("!sleep 8 & echo key")).toBe("key");
+  });
+
+  it("are refused before they are sent when no request can carry them, and never quoted", async () => {
+    const server = "baseUrl: http://127.0.0.1:9, api: openai-completions, models: [{ id: m }]";
+    const { models } = await start({
+      files: {
+        "models.yml": `providers:
+  bell: { ${server}, apiKey: '!printf "CANARY\\007x"' }
+  letters: { ${server}, apiKey: "CANARY-ключ" }
+  header: { ${server}, apiKey: k, headers: { x-team: '!printf "CANARY\\001"' } }
+`,
+      },
+      env: { PATH: process.env["PATH"] },
+    });
+    for (const [provider, what] of [
+      ["bell", "API key of bell"],
+      ["letters", "API key of letters"],
+      ["header", 'header "x-team" of header'],
+    ] as const) {
+      const error = await models.key(must(models.find(provider, "m"))).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ kind: "auth", message: expect.stringContaining(`The ${what} holds a character`) });
+      expect(String(error)).not.toContain("CANARY");
+    }
+  });
+
   it("end with the daemon", async () => {
     const values = new Values(() => process.env);
     const waiting = expect(values.resolve("!sleep 60")).rejects.toThrow("was ended with the daemon");
