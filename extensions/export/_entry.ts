@@ -73,7 +73,7 @@ function renderSound(entry: SessionEntry, tools: Tools): Rendered {
     case "custom": {
       const phases = entry.customType === "slot:todos" ? z.array(TodoPhase).safeParse(entry.data) : undefined;
       if (phases?.success === true) return { kind: "state", title: "Todos", line: "Todos", body: todos(phases.data) };
-      return { ...state(entry.customType), body: json("Data", entry.data, tools) };
+      return { ...state(textOf(entry.customType)), body: json("Data", entry.data, tools) };
     }
     default:
       return { ...state(textOf(entry.type)), body: json("Entry", entry, tools) };
@@ -104,7 +104,7 @@ function renderMessage(message: AgentMessage, tools: Tools): Rendered {
     case "developer":
       return said("note", "Developer", message.content, tools);
     case "custom":
-      return said("note", message.customType, message.content, tools);
+      return said("note", textOf(message.customType), message.content, tools);
     case "assistant":
       return assistant(message, tools);
     case "toolResult":

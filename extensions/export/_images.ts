@@ -23,14 +23,15 @@ export class Images {
     return html`<img class="picture" alt="Image" data-image="${this.#number({ mimeType, data: block.data })}">`;
   }
 
-  /** The value with the data of its pictures replaced by `{ "$image": number }`. */
+  /** The value with `$image:number` for the data of its pictures. What begins with `$` by itself gets another one. */
   replaceIn(value: unknown): unknown {
     if (Array.isArray(value)) return value.map((member) => this.replaceIn(member));
     if (typeof value !== "object" || value === null) return value;
-    const image = Image.safeParse(value);
-    if (image.success && BASE64.test(image.data.data)) {
-      return { ...value, data: { $image: this.#number({ mimeType: image.data.mimeType, data: image.data.data }) } };
+    const image = "type" in value && value.type === "image" ? Image.safeParse(value).data : undefined;
+    if (image !== undefined && BASE64.test(image.data)) {
+      return { ...value, data: `$image:${this.#number({ mimeType: image.mimeType, data: image.data })}` };
     }
+    if (image?.data.startsWith("$") === true) return { ...value, data: `$${image.data}` };
     return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, this.replaceIn(member)]));
   }
 

@@ -128,13 +128,17 @@ export const VIEWER = `"use strict";
     if (globalThis.CSS && CSS.highlights && ranges.length > 0) CSS.highlights.set("hit", new Highlight(...ranges));
   };
 
-  const mark = (element, row) => {
-    for (const marked of all(".marked")) marked.classList.remove("marked");
-    for (const link of all("[aria-current]", tree)) link.removeAttribute("aria-current");
-    if (element) element.classList.add("marked");
-    if (!row) return;
-    row.classList.add("marked");
-    row.firstElementChild.setAttribute("aria-current", "location");
+  let marked = [];
+  const mark = (...elements) => {
+    for (const element of marked) {
+      element.classList.remove("marked");
+      if (element.firstElementChild.tagName === "A") element.firstElementChild.removeAttribute("aria-current");
+    }
+    for (const element of elements) {
+      element.classList.add("marked");
+      if (element.firstElementChild.tagName === "A") element.firstElementChild.setAttribute("aria-current", "location");
+    }
+    marked = elements;
   };
   const land = (element) => {
     setMenu(false, false);
@@ -160,7 +164,7 @@ export const VIEWER = `"use strict";
     }
     const target = id === "" ? null : byId(id);
     if (target && target.matches("article.entry")) return goTo(Number(target.dataset.index));
-    mark(null, null);
+    mark();
     if (target && target.matches("details.subagent")) {
       target.open = true;
       target.firstElementChild.tabIndex = 0;
@@ -206,8 +210,10 @@ export const VIEWER = `"use strict";
   const restore = (value) => {
     if (Array.isArray(value)) return value.map(restore);
     if (value === null || typeof value !== "object") return value;
-    if (value.type === "image" && value.data !== null && typeof value.data === "object" && typeof value.data.$image === "number")
-      return { ...value, data: data.images[value.data.$image].data };
+    if (value.type === "image" && typeof value.mimeType === "string" && typeof value.data === "string" && value.data[0] === "$") {
+      const text = value.data;
+      return { ...value, data: text.startsWith("$image:") ? data.images[Number(text.slice(7))].data : text.slice(1) };
+    }
     return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, restore(member)]));
   };
   const toggleAll = (selector) => {

@@ -254,7 +254,21 @@ describe.skipIf(CHROMIUM === undefined)("An exported page", () => {
 
   it("gives the session back as JSONL", async () => {
     const page = await browser.page();
-    await page.open(await exported(friendly(), "download"));
+    const session = friendly();
+    // What could be mistaken for something else on the way there or back.
+    session.message({
+      role: "user",
+      content: [
+        { type: "image", data: "$image:0", mimeType: "image/png" },
+        { type: "text", text: "\ud800</script>\u2028" },
+      ],
+    });
+    session.add({
+      type: "custom",
+      customType: "odd",
+      data: JSON.parse('{"__proto__":{"a":1},"constructor":[{"type":"image","data":{"$image":0}}]}'),
+    });
+    await page.open(await exported(session, "download"));
     await browser.send("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: folder, eventsEnabled: true });
     const done = browser.event("Browser.downloadProgress", ({ state }) => state === "completed");
     const begun = browser.event("Browser.downloadWillBegin");
@@ -265,7 +279,7 @@ describe.skipIf(CHROMIUM === undefined)("An exported page", () => {
     const lines = readFileSync(join(folder, String(suggestedFilename)), "utf8")
       .trimEnd()
       .split("\n");
-    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(JSON.parse(JSON.stringify(friendly().lines)));
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(JSON.parse(JSON.stringify(session.lines)));
     expect(lines.join("")).toContain(PNG);
   });
 });
