@@ -75,16 +75,20 @@ export class ProviderView {
   /** Does most of the work of `repair` beforehand without holding the event loop: for a long context that was just opened. */
   async prepare(messages: readonly AgentMessage[]): Promise<void> {
     const slices = new Slices();
+    let known: AgentMessage[] | undefined;
     for (let end = this.#settled.length + PREPARED_AT_ONCE; end < messages.length; end += PREPARED_AT_ONCE) {
-      this.#settle(messages.slice(0, end));
+      // What an earlier step settled needs no second look, unless someone else came in between.
+      const isOurs = known === this.#settled && known.at(-1) === messages[known.length - 1];
+      this.#settle(messages.slice(0, end), isOurs || this.#continues(messages.slice(0, end)));
+      known = this.#settled;
       if (slices.due) await slices.rest();
     }
   }
 
   /** Takes in what no later message can change any more. Gives what belongs to the messages after it. */
-  #settle(messages: readonly AgentMessage[]): Matched {
+  #settle(messages: readonly AgentMessage[], continues = this.#continues(messages)): Matched {
     const from = this.#settled.length;
-    const matched = this.#continues(messages) ? this.#match(messages, from) : undefined;
+    const matched = continues ? this.#match(messages, from) : undefined;
     if (matched === undefined) {
       this.#forget();
       return this.#settle(messages);
