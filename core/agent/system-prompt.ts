@@ -4,6 +4,7 @@ import { runCall } from "../kernel/attribution.ts";
 import type { Context } from "../kernel/context.ts";
 import { type Definition, define, type MaybePromise } from "../kernel/definition.ts";
 import type { Scope } from "../kernel/scope.ts";
+import { cleanText } from "../session/repair.ts";
 import type { AgentEnvironment, LaunchOptions } from "./environment.ts";
 
 export interface PromptSectionDefinition extends Definition<"prompt section"> {
@@ -90,7 +91,8 @@ export async function renderSystemPrompt(ctx: Context, launch: LaunchOptions): P
     ...appended,
     ...(launch.appendSystemPrompt ?? []),
   ];
-  return blocks.filter((block) => block.trim() !== "");
+  // Half of a character anywhere in it, and services refuse the request.
+  return blocks.filter((block) => block.trim() !== "").map(cleanText);
 }
 
 async function renderSection(

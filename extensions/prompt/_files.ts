@@ -1,10 +1,12 @@
 // Text files that go into the system prompt, read again only when they changed.
 import { statSync } from "node:fs";
-import { readFile, realpath } from "node:fs/promises";
+import { open, realpath } from "node:fs/promises";
 import { createToken } from "mortise/extension";
 
 /** Longer files are cut, with a line that says so. */
 export const MAX_CHARS = 100_000;
+/** What so many characters take at most, and one more: the rest of a file that is longer is not read. */
+const MAX_BYTES = 4 * MAX_CHARS + 8;
 
 export interface PromptText {
   /** Without links; two paths of one file have the same. */
@@ -59,7 +61,7 @@ async function load(path: string): Promise<PromptText | undefined> {
   let text: string;
   try {
     realPath = await realpath(path);
-    text = await readFile(realPath, "utf8");
+    text = await beginOf(realPath);
   } catch {
     return undefined;
   }
@@ -71,7 +73,27 @@ async function load(path: string): Promise<PromptText | undefined> {
   if (text === "") return undefined;
   if (text.length > MAX_CHARS) {
     const end = text.lastIndexOf("\n", MAX_CHARS);
-    text = `${text.slice(0, end > 0 ? end : MAX_CHARS)}\n[Cut here: ${realPath} is longer. Read it for the rest.]`;
+    // Without a half of a character at its end: services refuse a request with one.
+    const kept = text.slice(0, end > 0 ? end : MAX_CHARS).replace(/[\ud800-\udbff]$/, "");
+    text = `${kept}\n[Cut here: ${realPath} is longer. Read it for the rest.]`;
   }
   return { realPath, text };
+}
+
+/** As much of a file as is told. Windows editors write UTF-16 with a mark. */
+async function beginOf(path: string): Promise<string> {
+  const handle = await open(path);
+  try {
+    const buffer = Buffer.alloc(Math.min(MAX_BYTES, (await handle.stat()).size));
+    let length = 0;
+    while (length < buffer.length) {
+      const { bytesRead } = await handle.read(buffer, length, buffer.length - length);
+      if (bytesRead === 0) break;
+      length += bytesRead;
+    }
+    const bytes = buffer.subarray(0, length);
+    return new TextDecoder(bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : "utf-8").decode(bytes);
+  } finally {
+    await handle.close();
+  }
 }

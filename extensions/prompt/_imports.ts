@@ -29,40 +29,70 @@ export function expandImports(file: PromptText, rules: ImportRules): Promise<str
 }
 
 async function expand(file: PromptText, rules: Expansion, chain: readonly string[]): Promise<string> {
-  if (!file.text.includes("@")) return file.text;
-  const lines: string[] = [];
-  let fence: string | undefined;
-  for (const line of file.text.split("\n")) {
-    const mark = /^\s{0,3}(`{3,}|~{3,})/.exec(line)?.[1];
-    if (fence === undefined && mark !== undefined) fence = mark;
-    else if (fence !== undefined && mark?.startsWith(fence) === true) fence = undefined;
-    else if (fence === undefined && line.includes("@")) {
-      lines.push(await expandLine(line, file, rules, chain));
-      continue;
-    }
-    lines.push(line);
+  const { text } = file;
+  if (!text.includes("@")) return text;
+  const code = codeRanges(text);
+  let expanded = "";
+  let end = 0;
+  for (const match of text.matchAll(/(?<=^|[\s(])@([^\s`()]+)/g)) {
+    const { index } = match;
+    while (code[0] !== undefined && code[0].end <= index) code.shift();
+    if (code[0] !== undefined && code[0].start <= index) continue;
+    const path = (match[1] ?? "").replace(/[.,;:!?]+$/, "");
+    const imported = await importText(path, file, rules, chain);
+    if (imported === undefined) continue;
+    expanded += text.slice(end, index) + imported;
+    end = index + 1 + path.length;
   }
-  return lines.join("\n");
+  return expanded + text.slice(end);
 }
 
-async function expandLine(line: string, file: PromptText, rules: Expansion, chain: readonly string[]): Promise<string> {
-  let expanded = "";
-  for (const part of line.split(/(`+[^`]*`+)/)) {
-    if (part.startsWith("`")) {
-      expanded += part;
-      continue;
-    }
-    let end = 0;
-    for (const match of part.matchAll(/(?<=^|[\s(])@([^\s`()]+)/g)) {
-      const path = (match[1] ?? "").replace(/[.,;:!?]+$/, "");
-      const text = await importText(path, file, rules, chain);
-      if (text === undefined) continue;
-      expanded += part.slice(end, match.index) + text;
-      end = match.index + 1 + path.length;
-    }
-    expanded += part.slice(end);
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Where code stands, in order: fenced blocks, in lists and quotes as well, and spans between runs of backticks of one length. */
+function codeRanges(text: string): Range[] {
+  const ranges: Range[] = [];
+  let from = 0;
+  for (const fence of fences(text)) {
+    ranges.push(...spans(text, from, fence.start), fence);
+    from = fence.end;
   }
-  return expanded;
+  ranges.push(...spans(text, from, text.length));
+  return ranges;
+}
+
+function fences(text: string): Range[] {
+  const found: Range[] = [];
+  let open: { mark: string; start: number } | undefined;
+  let start = 0;
+  for (const line of text.split("\n")) {
+    const [, mark, rest = ""] = /^(?:[ \t]|>|[-*+][ \t]|\d+[.)][ \t])*(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
+    const end = start + line.length;
+    if (mark !== undefined && open === undefined) {
+      // Text in the language's place may not hold what opens it, or it is a span.
+      if (mark.startsWith("~") || !rest.includes("`")) open = { mark, start };
+    } else if (mark !== undefined && open !== undefined && mark.startsWith(open.mark) && rest.trim() === "") {
+      found.push({ start: open.start, end });
+      open = undefined;
+    }
+    start = end + 1;
+  }
+  if (open !== undefined) found.push({ start: open.start, end: text.length });
+  return found;
+}
+
+/** Spans of code between two places. None goes over a blank line. */
+function spans(text: string, from: number, to: number): Range[] {
+  const found: Range[] = [];
+  const span = /(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n)[\s\S])*?(?<!`)\1(?!`)/g;
+  for (const match of text.slice(from, to).matchAll(span)) {
+    const start = from + match.index;
+    found.push({ start, end: start + match[0].length });
+  }
+  return found;
 }
 
 async function importText(

@@ -1,4 +1,4 @@
-import { chmod, mkdir, rm, symlink } from "node:fs/promises";
+import { chmod, mkdir, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -209,6 +209,52 @@ test("files that are no text, unreadable or folders are passed over, and huge on
   expect(path).toBe(join(bench.cwd, "CLAUDE.md"));
   expect(text?.length).toBeLessThan(100_200);
   expect(text).toMatch(/^first line\n[\s\S]*\n\[Cut here: .*CLAUDE\.md is longer\. Read it for the rest\.\]$/);
+});
+
+const code = [
+  "`@x.md`",
+  "``a ` @x.md``",
+  "`over\n@x.md lines`",
+  "```\n@x.md\n```",
+  "- item\n    ```js\n    @x.md\n    ```",
+  "> ~~~\n> @x.md\n> ~~~",
+  "1. ```\n   @x.md\n   ```",
+  "````\n```\n@x.md\n```\n````",
+  "```txt\n```js\n@x.md\n```",
+  "~~~\n```\n@x.md\n~~~",
+];
+
+test("an import in code stays text, wherever the code stands, and the one behind it is filled in", async () => {
+  const files = { read: async () => ({ realPath: "/p/x.md", text: "FILLED" }) };
+  const expand = (text: string) => expandImports({ realPath: "/p/AGENTS.md", text }, { files, allowed: () => true });
+  for (const each of code) expect(await expand(`@x.md\n${each}\n\n@x.md`)).toBe(`FILLED\n${each}\n\nFILLED`);
+  expect(await expand(`${code.join("\n\n")}\n(@x.md)`)).toBe(`${code.join("\n\n")}\n(FILLED)`);
+  // A mark that nothing closes is none, and a span ends with its paragraph.
+  expect(await expand("a ` b @x.md\n\n@x.md ` c")).toBe("a ` b FILLED\n\nFILLED ` c");
+  expect(await expand("```\n@x.md never closed")).toBe("```\n@x.md never closed");
+});
+
+test("whatever bytes a file holds, the prompt is text that services take, and no more of it is read than is told", async () => {
+  const { bench, prompt } = await start();
+  const file = join(bench.cwd, "AGENTS.md");
+  for (const [content, fits] of [
+    [Buffer.from("\uFEFFrules of utf-16", "utf16le"), /^rules of utf-16$/],
+    [Buffer.from("caf\xe9", "latin1"), /^caf\uFFFD$/],
+    ["one\r\ntwo\r\n", /^one\ntwo$/],
+    [`a${"😀".repeat(200_000)}`, /😀\n\[Cut here: /],
+    ["漢".repeat(200_000), /漢\n\[Cut here: /],
+  ] as const) {
+    await writeFile(file, content);
+    const blocks = await prompt();
+    expect(filesOf(blocks)[0]?.[1]).toMatch(fits);
+    expect(blocks.every((block) => block.isWellFormed())).toBe(true);
+  }
+  // Nobody could hold that in one piece.
+  await writeFile(file, `${"line of text\n".repeat(40_000)}`);
+  await truncate(file, 2 ** 33);
+  expect(filesOf(await prompt())[0]?.[1]).toMatch(/line of text\n\[Cut here: /);
+  await bench.load([definePromptSection({ name: "half", order: 5, stable: true, render: () => "half \ud83d and \0" })], "user");
+  expect((await prompt())[0]).toContain("half \uFFFD and \uFFFD");
 });
 
 test("SYSTEM.md replaces the instructions and APPEND_SYSTEM.md comes last; the project's before the user's", async () => {
