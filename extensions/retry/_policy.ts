@@ -11,6 +11,9 @@ export interface RetryLimits {
   maxDelayMs: number;
 }
 
+/** Timers of Node end longer ones at once: without a cap a server that asks for months would be asked without a pause. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 export type Decision = { retry: true; delayMs: number } | { retry: false; reason: string };
 
 /**
@@ -26,7 +29,7 @@ export function decide(error: ProviderError, attempt: number, limits: RetryLimit
     const reason = `Provider requested ${hint}ms wait, exceeds retry.maxDelayMs (${limits.maxDelayMs}ms). Original error: ${error.message}`;
     return { retry: false, reason };
   }
-  return { retry: true, delayMs: Math.max(hint, backoff(attempt, limits, random)) };
+  return { retry: true, delayMs: Math.min(Math.max(hint, backoff(attempt, limits, random)), LONGEST_TIMER_MS) };
 }
 
 /** Exponential with 75–100 % jitter, so that many daemons do not come back at the same moment. */

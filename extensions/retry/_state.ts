@@ -9,12 +9,14 @@ export const chainSlot = defineSlot({
     attempt: z.number().int(),
     /** Model the fallbacks of this run started from, as `provider/id`. */
     origin: z.string().optional(),
-    /** Fallback models tried in this run. */
+    /** Its thinking level: a fallback that cannot follow it does not decide for the next one. */
+    level: ThinkingLevel.optional(),
+    /** Fallback models tried or passed over in this run. */
     fallbacks: z.number().int(),
     /** True while the answer of a fallback model is awaited. */
     onFallback: z.boolean(),
   }),
-  initial: () => ({ attempt: 0, origin: undefined, fallbacks: 0, onFallback: false }),
+  initial: () => ({ attempt: 0, origin: undefined, level: undefined, fallbacks: 0, onFallback: false }),
 });
 
 /** What a conversation that goes on with a fallback model comes back to. */

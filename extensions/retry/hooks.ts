@@ -1,6 +1,7 @@
 import {
   type Context,
   defineHook,
+  type Model,
   Models,
   messageEnded,
   type ProviderError,
@@ -52,27 +53,51 @@ const retryFailed = defineHook(turnFailed, ({ conversation, error, canRetry }, o
 
 type Fallback = NonNullable<ReturnType<Models["resolve"]>>;
 
-/** The next model of the configured chain, for faults another model may not have. */
+/** The next model of the configured chain, for faults another model may not have. Those without a credential are passed over. */
 function nextFallback(ctx: Context, error: ProviderError): Fallback | undefined {
-  if (error.kind !== "retryable" && error.kind !== "quota") return undefined;
-  const { model } = ctx.conversation.selection;
-  if (model === undefined) return undefined;
+  const { model, thinkingLevel } = ctx.conversation.selection;
+  const models = ctx.tryUse(Models);
+  if (model === undefined || models === undefined) return undefined;
   const slot = ctx.conversation.slot(chainSlot);
-  const { origin = `${model.provider}/${model.id}`, fallbacks } = slot.get();
-  const selector = ctx.setting(fallbackChains)[origin]?.[fallbacks];
-  if (selector === undefined) return undefined;
-  slot.update((chain) => ({ ...chain, origin, fallbacks: fallbacks + 1 }));
-  return ctx.tryUse(Models)?.resolve(selector) ?? nextFallback(ctx, error);
+  const { origin = nameOf(model), level = thinkingLevel, fallbacks } = slot.get();
+  // The credential of the user's own model is the user's to mend; that of a fallback must not end what others could go on with.
+  const mayHelp = error.kind === "retryable" || error.kind === "quota" || (error.kind === "auth" && fallbacks > 0);
+  if (!mayHelp) return undefined;
+  const chain = chainOf(ctx, models, origin);
+  for (let place = fallbacks; place < chain.length; place++) {
+    const choice = models.resolve(chain[place] ?? "");
+    if (choice === undefined || nameOf(choice.model) === nameOf(model) || !models.hasKey(choice.model.provider)) continue;
+    slot.update((state) => ({ ...state, origin, level, fallbacks: place + 1 }));
+    return choice;
+  }
+  return undefined;
+}
+
+/** What the setting names for a model: by its full name, else by any selector that means it. */
+function chainOf(ctx: Context, models: Models, origin: string): readonly string[] {
+  const chains = ctx.setting(fallbackChains);
+  const isOrigin = (selector: string) => {
+    const found = models.resolve(selector);
+    return found !== undefined && nameOf(found.model) === origin;
+  };
+  return chains[origin] ?? Object.entries(chains).find(([selector]) => isOrigin(selector))?.[1] ?? [];
+}
+
+function nameOf({ provider, id }: Model): string {
+  return `${provider}/${id}`;
 }
 
 function applyFallback(ctx: Context, choice: Fallback, reason: string): void {
   const { conversation } = ctx;
-  const { model: from } = conversation.selection;
+  const { model: from, thinkingLevel: levelBefore } = conversation.selection;
   rememberOwn(ctx, choice);
-  conversation.select(choice);
+  const wanted = choice.thinkingLevel ?? conversation.slot(chainSlot).get().level ?? levelBefore;
+  const thinkingLevel = ctx.use(Models).clamp(choice.model, wanted);
+  conversation.select({ model: choice.model, thinkingLevel });
   conversation.slot(chainSlot).update((chain) => ({ ...chain, onFallback: true }));
-  const to = `${choice.model.provider}/${choice.model.id}`;
-  conversation.emit(applied, { from: from ? `${from.provider}/${from.id}` : "", to, role: "default", reason });
+  conversation.emit(applied, { from: from ? nameOf(from) : "", to: nameOf(choice.model), role: "default", reason });
+  // By name: the frame belongs to the unit that chooses levels by hand.
+  if (thinkingLevel !== levelBefore) conversation.emitRaw({ type: "thinking_level_changed", thinkingLevel });
 }
 
 /** The model that the user chose stays the one to come back to, however many fallbacks follow each other. */

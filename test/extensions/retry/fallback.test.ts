@@ -12,7 +12,7 @@ async function start(config: string): Promise<{ daemon: TestDaemon; service: Fak
   open.push({ stop: () => service.close() });
   const daemon = await startDaemon({
     options: { model: "anthropic/claude-sonnet-4-6" },
-    env: { ...process.env, ANTHROPIC_API_KEY: "sk-ant-test", ANTHROPIC_BASE_URL: service.url },
+    env: { ...process.env, ANTHROPIC_API_KEY: "sk-ant-test", ANTHROPIC_BASE_URL: service.url, OPENAI_API_KEY: "" },
     files: { "config.yml": config },
   });
   open.unshift(daemon);
@@ -20,6 +20,19 @@ async function start(config: string): Promise<{ daemon: TestDaemon; service: Fak
 }
 
 const overloaded = { failure: { status: 529, type: "overloaded_error", message: "Overloaded" } };
+
+it("A wait longer than a timer can be is waited all the same where nothing caps it", async () => {
+  const { daemon, service } = await start("retry:\n  maxDelayMs: 0\n");
+  service.otherwise({ failure: { status: 429, type: "rate_limit_error", headers: { "retry-after": "99999999" } } });
+  daemon.send({ type: "prompt", message: "hello" });
+  const waiting = await daemon.next((frame) => frame.type === "auto_retry_start", { after: 0 });
+  expect(waiting["delayMs"]).toBe(2 ** 31 - 1);
+  // Whatever would have been asked in the meantime is there now.
+  await daemon.ask("get_state");
+  await daemon.ask("abort_retry");
+  await daemon.next((frame) => frame.type === "agent_end", { after: 0 });
+  expect(service.requests).toHaveLength(1);
+});
 
 describe("Fallback models", () => {
   it("go on with the next model of the chain when the retries are used up, and say so", async () => {
@@ -38,6 +51,35 @@ describe("Fallback models", () => {
     expect(frames.find((frame) => frame.type === "retry_fallback_succeeded")).toMatchObject({ model: "offline/echo" });
     expect(service.requests).toHaveLength(2);
     expect((await daemon.ask("get_last_assistant_text"))["text"]).toBe("still there?");
+  });
+
+  it("go by any selector, pass over what has no credential, and go on behind one whose credential is refused", async () => {
+    const chain = "[openai/gpt-5.1, claude-sonnet-4-6, nobody/knows, anthropic/claude-haiku-4-5, offline/echo]";
+    const { daemon, service } = await start(
+      `retry:\n  maxRetries: 0\n  fallbackReturnSeconds: 0\n  fallbackChains:\n    claude-sonnet-4-6: ${chain}\n`,
+    );
+    await daemon.ask("set_thinking_level", { level: "high" });
+    service.otherwise(({ body }) =>
+      (body as { model: string }).model === "claude-haiku-4-5"
+        ? { failure: { status: 401, type: "authentication_error" } }
+        : overloaded,
+    );
+    const frames = await daemon.prompt("still there?");
+    const applied = frames.filter((frame) => frame.type === "retry_fallback_applied");
+    expect(applied).toMatchObject([{ to: "anthropic/claude-haiku-4-5" }, { to: "offline/echo" }]);
+    expect(service.requests).toHaveLength(2);
+    expect((await daemon.ask("get_last_assistant_text"))["text"]).toBe("still there?");
+    // It thinks on no level at all, and the host is told.
+    expect(frames.filter((frame) => frame.type === "thinking_level_changed")).toMatchObject([{ thinkingLevel: "off" }]);
+    expect(await daemon.ask("get_state")).toMatchObject({ model: { id: "echo" }, thinkingLevel: "off" });
+  });
+
+  it("do not stand in for a credential of the user's own model that is refused", async () => {
+    const { daemon, service } = await start("retry:\n  fallbackChains:\n    anthropic/claude-sonnet-4-6: [offline/echo]\n");
+    service.otherwise({ failure: { status: 401, type: "authentication_error", message: "invalid x-api-key" } });
+    const frames = await daemon.prompt("still there?");
+    expect(frames.filter((frame) => /retry/.test(frame.type))).toEqual([]);
+    expect(service.requests).toHaveLength(1);
   });
 
   it("are not asked when the chain has none, and the failure is shown once", async () => {
