@@ -114,6 +114,8 @@ class Beginning {
 export class Beginnings<G extends Group> {
   /** By first message, then by conversation. Messages are never changed once they are in context. */
   readonly #known = new WeakMap<ModelMessage, Map<string, Beginning>>();
+  /** The first message of what is kept of a conversation: after a compaction it is another one, and the old bytes go. */
+  readonly #firsts = new Map<string, WeakRef<ModelMessage>>();
 
   /** The messages of a request in the language of a service. */
   async tell(request: ProviderRequest, language: Language<G>): Promise<Told<G>> {
@@ -127,6 +129,7 @@ export class Beginnings<G extends Group> {
       }
       const from = beginning.end;
       await keep(beginning, groups, request.messages, language);
+      if (beginning.end > 0) this.#keepOnly(request);
       let passed = from;
       const open = groups.filter((group) => {
         passed += group.messages.length;
@@ -137,6 +140,14 @@ export class Beginnings<G extends Group> {
     } finally {
       beginning.isBusy = false;
     }
+  }
+
+  #keepOnly({ messages: [first], sessionId = "" }: ProviderRequest): void {
+    const before = this.#firsts.get(sessionId)?.deref();
+    if (first === undefined || before === first) return;
+    if (before !== undefined) this.#known.get(before)?.delete(sessionId);
+    for (const [id, message] of this.#firsts) if (message.deref() === undefined) this.#firsts.delete(id);
+    this.#firsts.set(sessionId, new WeakRef(first));
   }
 
   #find({ messages, model, sessionId = "" }: ProviderRequest, language: Language<G>): Beginning {
