@@ -150,7 +150,7 @@ function describe(
     modified: facts.modified,
     size: facts.size,
     parentSession: header.parentSession,
-    firstMessage: preview(first) ?? (facts.whole ? preview(last) : undefined),
+    firstMessage: preview(first) ?? (facts.whole ? preview(last) : undefined) ?? cutPreview(head),
   };
 }
 
@@ -180,9 +180,28 @@ function preview(entries: readonly Record<string, unknown>[]): string | undefine
       ? content.find((part) => isRecord(part) && typeof part["text"] === "string")
       : undefined;
     const text = typeof content === "string" ? content : isRecord(block) ? block["text"] : undefined;
-    if (typeof text === "string") return text.replace(/\s+/g, " ").trim().slice(0, PREVIEW_LENGTH);
+    if (typeof text === "string") return shortened(text);
   }
   return undefined;
+}
+
+function shortened(text: string): string {
+  return text.replace(/\s+/g, " ").trim().slice(0, PREVIEW_LENGTH);
+}
+
+/** The message of a user is often longer than the head: its line is cut, and its beginning can be told all the same. */
+const CUT_MESSAGE =
+  /^\{"type":"message",(?:"[a-zA-Z]+":(?:"[^"\\]*"|null),)*"message":\{"role":"user","content":(?:\[\{"type":"text","text":)?"((?:[^"\\]|\\.)*)/s;
+
+function cutPreview(head: Buffer): string | undefined {
+  const line = head.subarray(head.lastIndexOf(10) + 1).toString("utf8");
+  const escaped = CUT_MESSAGE.exec(line)?.[1]?.replace(/\\u[0-9a-fA-F]{0,3}$/, "");
+  if (escaped === undefined) return undefined;
+  try {
+    return shortened(String(JSON.parse(`"${escaped}"`)));
+  } catch {
+    return undefined;
+  }
 }
 
 async function readBytes(handle: FileHandle, position: number, length: number): Promise<Buffer> {

@@ -130,6 +130,19 @@ it("sessions that another program put into its own folder, or into none, are fou
   expect(await listSessions(sessionsDir)).toHaveLength(5);
 });
 
+it("a first message that is longer than what is read of the file shows its beginning, wherever it is cut", async () => {
+  for (let before = 0; before < 12; before++) {
+    const start = `Look:\n"quoted" \\ \u0007 \u6f22 ${"\u{1f9ed}".repeat(before)} `;
+    for (const filling of ["x", "\n", "\u0001", "\u6f22", '"', "\u{1f9ed}"]) {
+      const file = session(tempDir(), "/p", { text: start + filling.repeat(40_000) });
+      const shown = (await sessionInfo(file))?.firstMessage ?? "";
+      const whole = (start + filling.repeat(40_000)).replace(/\s+/g, " ").trim();
+      expect(whole.startsWith(shown)).toBe(true);
+      expect(shown.length).toBe(Math.min(200, whole.length));
+    }
+  }
+});
+
 it("a page is looked into no further than it goes, and is stale when the file it follows is gone", async () => {
   const dir = tempDir();
   const files = Array.from({ length: 60 }, (_, n) => session(dir, "/p/a", { at: 1_000_000_000_000 + n * 1000 })).reverse();
