@@ -51,7 +51,7 @@ a{color:var(--accent)}
 ${depths}
 .count{margin:0;padding:.35rem .75rem;font-size:.78rem;color:var(--soft);border-top:1px solid var(--line)}
 main{padding:1.25rem clamp(.75rem,3vw,2.5rem) 4rem;max-width:62rem;min-width:0;width:100%}
-h1{font-size:1.35rem;margin:0;overflow-wrap:anywhere}
+h1{font-size:1.35rem;margin:0;overflow-wrap:anywhere;display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:3;overflow:hidden}
 .actions{display:none;gap:.5rem;flex-wrap:wrap;margin:.6rem 0}
 .live .actions{display:flex}
 dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.1rem 1rem;margin:.5rem 0 1rem;font-size:.88rem}

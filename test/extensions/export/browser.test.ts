@@ -28,6 +28,9 @@ async function exported(file: SessionFile, name: string, fileName = `${name}.jso
   }
 }
 
+let made: Promise<string> | undefined;
+/** One export for the tests that only look at it. */
+const shared = () => (made ??= exported(friendly(), "friendly"));
 const first = () => String(friendly().lines.find((line) => JSON.stringify(line).includes("Please fix the parser"))?.["id"]);
 /** Does what leads to another entry and waits until the page is there. */
 const follow = (page: Page, expression: string) =>
@@ -83,7 +86,7 @@ describe.skipIf(CHROMIUM === undefined)("An exported page", () => {
 
   it("shows one branch at a time, searches, filters and links", async () => {
     const page = await browser.page();
-    const path = await exported(friendly(), "friendly");
+    const path = await shared();
     await page.open(path);
     const visible = () =>
       page.evaluate<string>(
@@ -145,7 +148,7 @@ describe.skipIf(CHROMIUM === undefined)("An exported page", () => {
 
   it("is worked with the keyboard: search, tree, entry, and back", async () => {
     const page = await browser.page();
-    await page.open(await exported(friendly(), "keys"));
+    await page.open(await shared());
     const press = async (key: string, text?: string) => {
       const code = { Enter: 13, Escape: 27, Tab: 9 }[key];
       const event = {
@@ -195,7 +198,7 @@ describe.skipIf(CHROMIUM === undefined)("An exported page", () => {
     const page = await browser.page();
     const metrics = { width: 400, height: 800, deviceScaleFactor: 1, mobile: false };
     await page.send("Emulation.setDeviceMetricsOverride", metrics);
-    await page.open(await exported(friendly(), "narrow"));
+    await page.open(await shared());
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(400);
     const seen = () => page.evaluate<boolean>("document.getElementById('sidebar').checkVisibility({ visibilityProperty: true })");
     const leave = "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }))";
@@ -215,7 +218,7 @@ describe.skipIf(CHROMIUM === undefined)("An exported page", () => {
 
   it("copies what stands in a block, also where the clipboard is not given", async () => {
     const page = await browser.page();
-    await page.open(await exported(friendly(), "copy"));
+    await page.open(await shared());
     const copied = await page.evaluate<string[]>(`(async () => {
       const texts = [];
       const button = document.querySelector(".entry.tool pre.diff").parentElement.querySelector(".copy");
@@ -237,7 +240,7 @@ describe.skipIf(CHROMIUM === undefined)("An exported page", () => {
 
   it("can be read in both themes, and rows and entries cost nothing out of sight", async () => {
     const page = await browser.page();
-    await page.open(await exported(friendly(), "themes"));
+    await page.open(await shared());
     await page.evaluate(
       "document.querySelector('[data-filter=all]').click(), document.querySelectorAll('details').forEach((each) => (each.open = true))",
     );
