@@ -1,6 +1,7 @@
 // One conversation over several services: whatever one of them left in the history, the others take it.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { Models } from "../../../core/extension.ts";
 import { startDaemon, type TestDaemon } from "../../../core/testing.ts";
 import { type FakeReply, type FakeServer, startFakeAnthropic } from "../../support/fake-anthropic.ts";
 import { startFakeOpenAI } from "../../support/fake-openai.ts";
@@ -80,6 +81,13 @@ function reply(pick: (below: number) => number, isAnthropic: boolean): FakeReply
   }
 }
 
+function select(pick: (below: number) => number): void {
+  const [provider = "", id = ""] = models[pick(models.length)]?.split("/") ?? [];
+  const model = daemon.daemon.kernel.services.use(Models).find(provider, id);
+  const thinkingLevel = (["off", "low", "high"] as const)[pick(3)] ?? "off";
+  daemon.daemon.conversations.attached.select({ model, thinkingLevel });
+}
+
 it.each(Array.from({ length: process.env["MORTISE_SOAK"] ? 70 : 3 }, (_, n) => n + 1))(
   "takes what the others left, seed %i",
   async (seed) => {
@@ -87,12 +95,14 @@ it.each(Array.from({ length: process.env["MORTISE_SOAK"] ? 70 : 3 }, (_, n) => n
     await daemon.ask("new_session");
     for (const fake of [anthropic, openai]) {
       fake.requests.length = 0;
-      fake.otherwise(() => (pick(3) === 0 ? { text: "Done" } : reply(pick, fake === anthropic)));
+      fake.otherwise(() => {
+        // In the middle of a turn: its results go to another service than its calls came from.
+        if (pick(4) === 0) select(pick);
+        return pick(3) === 0 ? { text: "Done" } : reply(pick, fake === anthropic);
+      });
     }
     for (let turn = 0; turn < 6; turn++) {
-      const [provider = "", modelId = ""] = models[pick(models.length)]?.split("/") ?? [];
-      await daemon.ask("set_model", { provider, modelId });
-      daemon.daemon.conversations.attached.select({ thinkingLevel: (["off", "low", "high"] as const)[pick(3)] ?? "off" });
+      select(pick);
       await daemon.prompt(`Prompt ${turn}`);
     }
     const refusals = [...anthropic.requests, ...openai.requests].flatMap(({ refusal }) => refusal ?? []);
