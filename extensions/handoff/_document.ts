@@ -1,5 +1,13 @@
 // The hand-over document: one request with the conversation as it is, so that a cached prefix serves it.
-import { type AgentMessage, type Context, contextBuilding, type Model, ProviderError, sideRequest } from "mortise/extension";
+import {
+  type AgentMessage,
+  type Context,
+  contextBuilding,
+  type Model,
+  ProviderError,
+  type SideAnswer,
+  sideRequest,
+} from "mortise/extension";
 
 const INSTRUCTION = `Stop working on the task now. Another agent takes over in a new session and sees nothing of this one but the document you write now.
 
@@ -38,12 +46,22 @@ export async function writeDocument(
     signal,
   };
   try {
-    return (await sideRequest(ctx, { ...request, toolChoice: "none" })).text;
+    return documentOf(await sideRequest(ctx, { ...request, toolChoice: "none" }));
   } catch (error) {
+    if (!ProviderError.is(error)) throw error;
+    if (error.kind === "overflow") {
+      const text = `The conversation is too long for an account of it; compact it first (${error.message})`;
+      throw new ProviderError(text, "overflow", { cause: error });
+    }
     // Some services know no such choice; the instruction says the same in words.
-    if (!ProviderError.is(error) || !/tool.?choice/i.test(error.message)) throw error;
-    return (await sideRequest(ctx, { ...request, toolChoice: "auto" })).text;
+    if (!/tool.?choice/i.test(error.message)) throw error;
+    return documentOf(await sideRequest(ctx, { ...request, toolChoice: "auto" }));
   }
+}
+
+function documentOf({ text, message }: SideAnswer): string {
+  const cut = text !== "" && message.stopReason === "length";
+  return cut ? `${text}\n[This account was cut off at the output limit.]` : text;
 }
 
 /** What the new session begins with. */

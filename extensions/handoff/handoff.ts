@@ -47,7 +47,10 @@ async function handOff(ctx: Context, customInstructions: string | undefined): Pr
 
 async function documentOf(ctx: Context, customInstructions: string | undefined, signal: AbortSignal): Promise<string | null> {
   const { conversation } = ctx;
-  if (conversation.messages.length < MIN_MESSAGES) throw new CommandError("Nothing to hand off (no messages yet)");
+  const { messages } = conversation;
+  // A summary stands for many.
+  const isEmpty = messages.length < MIN_MESSAGES && messages[0]?.role !== "compactionSummary";
+  if (isEmpty) throw new CommandError("Nothing to hand off (no messages yet)");
   const { model } = conversation.selection;
   if (model === undefined) throw new CommandError("No model selected for handoff");
   if (ctx.tryUse(Models)?.hasKey(model.provider) === false && needsKey(ctx, model.api))

@@ -10,6 +10,7 @@ import {
 } from "../../../core/extension.ts";
 import { startDaemon, type TestDaemon } from "../../../core/testing.ts";
 import {
+  done,
   fail,
   Gate,
   type Reply,
@@ -131,6 +132,29 @@ describe("handoff", () => {
     expect(await d.request("handoff")).toMatchObject({ success: false, error: "Your credit is used up" });
     expect(attached()).toBe(old);
     expect(d.daemon.conversations.list()).toHaveLength(1);
+  });
+
+  it("says what to do when the conversation is too long, and takes a summary for many messages", async () => {
+    const replies: Reply[] = [[fail("prompt is too long", "overflow")], says("The goal is tea.")];
+    await start(() => replies.shift() ?? says("unexpected"));
+    await d.prompt("one");
+    const { log } = attached();
+    expect(await d.request("handoff")).toMatchObject({
+      success: false,
+      error: "The conversation is too long for an account of it; compact it first (prompt is too long)",
+    });
+    const firstKeptEntryId = log.append({ type: "custom", customType: "nothing-kept" }).id;
+    log.append({ type: "compaction", summary: "## Goal\nTea", firstKeptEntryId, tokensBefore: 1 });
+    expect(attached().messages).toHaveLength(1);
+    expect(await d.request("handoff")).toMatchObject({ success: true, data: {} });
+    expect(attached().log).not.toBe(log);
+  });
+
+  it("tells the next agent that the account was cut off at the output limit", async () => {
+    await start(() => [...says("The goal is").slice(0, -1), done("length")]);
+    await d.prompt("one");
+    await d.ask("handoff");
+    expect(textOf(attached().messages[0])).toContain("The goal is\n[This account was cut off at the output limit.]\n</handoff");
   });
 
   it("asks again without the tool choice when the service does not know it", async () => {
