@@ -22,7 +22,8 @@ export default defineSlashCommand({
 async function parseValue(text: string): Promise<unknown> {
   const { parse } = await import("yaml");
   try {
-    return parse(text, { logLevel: "silent" });
+    // Not silent: that takes what is broken as far as it goes.
+    return parse(text, { logLevel: "error" });
   } catch {
     throw new CommandError(`Cannot read the value as YAML: ${text}. Quote it`, "invalid_params");
   }
@@ -64,12 +65,12 @@ function describe(ctx: Context, path: string): string {
 
 const SECRET = /(?:key|token|secret|password|credential|authorization|cookie)s?$/i;
 
-/** Texts that are credentials by the name they stand under are not shown. */
-function masked(name: string, value: unknown): unknown {
-  if (typeof value === "string") return SECRET.test(name) ? "…" : value;
-  if (Array.isArray(value)) return value.map((each) => masked(name, each));
+/** Texts that are credentials by a name they stand under are not shown. */
+function masked(path: string, value: unknown): unknown {
+  if (typeof value === "string") return path.split(".").some((name) => SECRET.test(name)) ? "…" : value;
+  if (Array.isArray(value)) return value.map((each) => masked(path, each));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, masked(key, inner)]));
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, masked(`${path}.${key}`, inner)]));
 }
 
 function leavesOf(data: Record<string, unknown>, prefix = ""): string[] {

@@ -272,6 +272,14 @@ test("/settings shows values with their origin, writes the user's file and hides
   expect(await readFile(file, "utf8")).toBe(
     "# mine\nproviders: {acme: {apiKey: CANARY, maxTokens: 5}}\ntodo:\n  reminders:\n    max: 7\ntools:\n  approval:\n    bash: prompt\nfollowUpMode: one-at-a-time\n",
   );
+  for (const broken of ["{a: 1", "[1", '"open', "a: b: c"])
+    expect((await say(`/settings my.own ${broken}`))[0]).toMatch(/^Cannot read the value as YAML/);
+  for (const path of ["apiKeys.openai", "my.tokens.first", "my.secret"])
+    expect(JSON.stringify([await say(`/settings ${path} CANARY-2`), await say(`/settings ${path}`)])).not.toMatch(/= "CANARY/);
+  expect(JSON.stringify([await say("/settings"), await say("/settings apiKeys"), await say("/settings my")])).not.toContain(
+    "CANARY-2",
+  );
+  expect((await say("/settings my.keepRecentTokens 5"))[0]).toContain("my.keepRecentTokens = 5");
 });
 
 test("/todo shows and changes the plan through its owner's command", async () => {
