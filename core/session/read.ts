@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import { errorMessage } from "../kernel/errors.ts";
 import { Blobs, mayHoldBlobs } from "./blobs.ts";
 import { messageOf } from "./convert.ts";
+import { isTooDeep } from "./depth.ts";
 import { isEntry, isRecord, SESSION_VERSION, SessionHeader, TitleSlot } from "./entry.ts";
 import { SessionFormatError } from "./errors.ts";
 import { type RawLine, readLines } from "./lines.ts";
@@ -153,7 +154,7 @@ class Reader {
       return;
     }
     const entry = this.#migration.apply(value);
-    if (!isEntry(entry)) {
+    if (!isEntry(entry) || isTooDeep(entry, text.length)) {
       this.#lose(line, "not an entry");
       return;
     }

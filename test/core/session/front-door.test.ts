@@ -6,7 +6,7 @@ import { encodeCwd } from "../../../core/session/store.ts";
 import { startDaemon, type TestDaemon } from "../../../core/testing.ts";
 import type { Frame } from "../../../protocol/frame.ts";
 import { afterTest } from "../../support/clean-up.ts";
-import { assistant, user } from "./_helpers.ts";
+import { assistant, call, user } from "./_helpers.ts";
 
 async function start(): Promise<TestDaemon> {
   const daemon = await startDaemon({ watch: false });
@@ -25,6 +25,16 @@ function stored(daemon: TestDaemon, name: string, content: string | Buffer): str
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, content);
   return file;
+}
+
+/** A call with arguments that JSON.parse takes and JSON.stringify may not. */
+function deep(levels: number): string {
+  const nested = `${"[".repeat(levels)}${"]".repeat(levels)}`;
+  return JSON.stringify({
+    ...JSON.parse(second),
+    id: `d${levels}`,
+    message: assistant([call("c1", "ls", { x: "HERE" })], "toolUse"),
+  }).replace('"HERE"', nested);
 }
 
 /** Opens a file and gives the notices that came of it. */
@@ -48,6 +58,11 @@ describe("what damage cost is told once, with its place, when the file is opened
     ["a run of NUL in the middle", join3(first, "\n", nul, "\n", second, "\n"), /1 damaged line .*\(unreadable\)/],
     ["a run of NUL before an entry", join3(first, "\n", nul, second, "\n"), /1 damaged line .*\(partly unreadable\)/],
     ["what is no entry", join3(first, "\n", '{"type":"message"}\n', second, "\n"), /1 damaged line .*\(not an entry\)/],
+    [
+      "what is nested too deep",
+      join3(first, "\n", ...[2_100, 4_000, 100_000].flatMap((levels) => [deep(levels), "\n"]), second, "\n"),
+      /3 damaged lines .*\(not an entry\)/,
+    ],
     ["many", join3(first, "\n", "x\n".repeat(500), second, "\n"), /500 damaged lines .*byte \d+ \(unreadable\), .*\.\.\./],
   ];
 
