@@ -13,6 +13,7 @@ import {
   type JobStatus,
   type Jobs,
 } from "mortise/extension";
+import { maskedResult } from "./_mask.ts";
 
 /** How long an ended job can still be looked at (agent-semantics §8). */
 const KEPT_MS = 5 * 60_000;
@@ -160,6 +161,7 @@ export class JobTable implements Jobs {
     } catch (error) {
       result = { text: errorMessage(error), failed: true };
     }
+    result = maskedResult(this.#ctx, result);
     // A cancelled job stays cancelled, whatever its work says afterwards.
     if (job.status === "running") job.status = result.failed === true ? "failed" : "completed";
     job.text = result.text;

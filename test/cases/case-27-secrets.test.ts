@@ -96,6 +96,23 @@ describe("case 27", () => {
     const ended = looked.filter((frame) => frame.type === "tool_execution_end");
     expect(ended).toHaveLength(6);
     for (const frame of ended) expect(JSON.stringify(frame), String(frame["toolName"])).toContain("[redacted]");
+    // What went into the background comes back beside the results of tools.
+    const held = `until [ -e go ]; do sleep 0.05; done; cat ${daemon.home}/auth.json; env`;
+    fake.script(
+      { toolCalls: [{ name: "bash", arguments: { command: held, async: true } }] },
+      { text: "Started" },
+      { text: "Seen" },
+    );
+    await prompt(daemon, "in the background");
+    const woken = daemon.frames.length;
+    daemon.write("cwd/go", "");
+    const told = await wait(
+      daemon,
+      (frame) => frame.type === "message_end" && JSON.stringify(frame).includes("async-result"),
+      woken,
+    );
+    expect(JSON.stringify(told)).toMatch(/\[redacted\].*\[redacted\]/);
+    await wait(daemon, "agent_end", woken);
     const { output: environment } = await ask(daemon, "bash", { command: ENV });
     expect(environment).toContain("MORTISE_HOME=");
     expect(environment).not.toContain("OPENAI_API_KEY");
@@ -115,7 +132,7 @@ describe("case 27", () => {
     const reported = await wait(daemon, "extension_error", thrown);
     const failed = await request(daemon, "leak_command");
     const listed = await ask(daemon, "get_extensions");
-    for (const told of [reported, failed, listed]) expect(JSON.stringify(told)).toContain('OPENAI_API_KEY\\":\\"[redacted]');
+    for (const each of [reported, failed, listed]) expect(JSON.stringify(each)).toContain('OPENAI_API_KEY\\":\\"[redacted]');
     await ask(daemon, "set_session_name", { name: `About ${CANARY.pasted}` });
     await ask(daemon, "get_state");
     await ask(daemon, "get_session_stats");
