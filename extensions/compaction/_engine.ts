@@ -1,7 +1,6 @@
 // One compaction: what is replaced, by which summary, and the entry in the log. Knows nothing of commands and frames.
 import {
   CommandError,
-  type CompactionAnswer,
   type CompactionEntry,
   type CompactionPlan,
   type CompactionReason,
@@ -14,13 +13,13 @@ import {
   notice,
   type SessionLog,
   Slices,
-  sessionBeforeCompact,
   sessionCompacted,
   sessionCompactionFailed,
 } from "mortise/extension";
 import { chooseCut, type Item, itemsOf } from "./_cut.ts";
 import { fileLists } from "./_files.ts";
 import { summarise } from "./_summary.ts";
+import { askExtensions, cancelled, type Supplied, unlessAborted } from "./_supplied.ts";
 import { count, measure, type Sizes } from "./_tokens.ts";
 import { keepRecentTokens } from "./settings.ts";
 
@@ -158,10 +157,9 @@ export function windowText(sizes: Sizes, model: Model): string {
 export async function execute(ctx: Context, prepared: Prepared): Promise<Compacted> {
   const { plan } = prepared;
   const { conversation, signal } = plan;
-  const answer = ctx.hasHooks(sessionBeforeCompact) ? await ctx.hook(sessionBeforeCompact, plan, { signal }) : undefined;
-  const supplied = answer !== undefined && "result" in answer ? answer.result : undefined;
+  let supplied: Supplied | undefined;
   try {
-    if (signal.aborted || (answer !== undefined && "cancel" in answer)) throw cancelled();
+    supplied = await askExtensions(ctx, plan);
     return await carryOut(ctx, prepared, supplied);
   } catch (error) {
     const aborted = signal.aborted || (CommandError.is(error) && error.code === "cancelled");
@@ -173,8 +171,6 @@ export async function execute(ctx: Context, prepared: Prepared): Promise<Compact
     throw error;
   }
 }
-
-type Supplied = Extract<CompactionAnswer, { result: unknown }>["result"];
 
 async function carryOut(ctx: Context, prepared: Prepared, supplied: Supplied | undefined): Promise<Compacted> {
   const { plan } = prepared;
@@ -194,13 +190,8 @@ async function carryOut(ctx: Context, prepared: Prepared, supplied: Supplied | u
   conversation.reload();
   const { sizes } = prepared;
   const tokensAfter = Math.ceil(sizes.prompt + conversation.log.contextSize.estimated * sizes.scale);
-  await ctx.hook(sessionCompacted, {
-    conversation,
-    reason: plan.reason,
-    result,
-    entryId,
-    fromExtension: supplied !== undefined,
-  });
+  const done = { conversation, reason: plan.reason, result, entryId, fromExtension: supplied !== undefined };
+  await unlessAborted(ctx.hook(sessionCompacted, done), signal);
   return { result, tokensAfter };
 }
 
@@ -271,8 +262,4 @@ function shortSummary(summary: string): string | undefined {
 
 function shortened(text: string | undefined): { shortSummary?: string } {
   return text === undefined || text === "" ? {} : { shortSummary: text.toWellFormed() };
-}
-
-export function cancelled(): CommandError {
-  return new CommandError("Compaction cancelled", "cancelled");
 }

@@ -7,8 +7,9 @@ import {
   ProviderError,
   z,
 } from "mortise/extension";
-import { cancelled, execute, prepare } from "./_engine.ts";
+import { execute, prepare } from "./_engine.ts";
 import { guardSlot } from "./_state.ts";
+import { cancelled } from "./_supplied.ts";
 import { count } from "./_tokens.ts";
 
 /**

@@ -166,6 +166,24 @@ describe("handoff", () => {
     expect(provider.requests.map((request) => request.toolChoice)).toEqual([undefined, "none", "auto"]);
   });
 
+  it("is cancelled by abort while an extension that listens to nothing is asked", async () => {
+    const asked = new Gate();
+    const hook = defineHook(sessionBeforeSwitch, () => {
+      asked.open();
+      return new Promise<never>(() => {});
+    });
+    const provider = await start(undefined, [hook]);
+    await d.prompt("one");
+    const old = attached();
+    const handing = d.request("handoff");
+    await asked.passed;
+    await d.ask("abort");
+    expect(await handing).toMatchObject({ success: false, error: "Handoff cancelled" });
+    expect(attached()).toBe(old);
+    await d.prompt("two");
+    expect(provider.requests).toHaveLength(2);
+  });
+
   it("is cancelled by abort", async () => {
     const asked = new Gate();
     const provider = await start(() => [() => asked.open(), new Gate(), ...says("never")]);
