@@ -76,8 +76,10 @@ export async function prepare(ctx: Context, request: Request): Promise<Prepared>
   if (slices.due) await slices.rest();
   const room = roomFor(ctx, sizes, items, reason);
   const condense = reason !== "manual" && summaryTokens(previous?.summary ?? "") * sizes.scale > room.free / 2;
-  if (endsInCompaction(log) && !condense) throw new CommandError("Already compacted");
-  if (items.length === 0 && !condense) throw new CommandError("Nothing to compact (session too small)");
+  if (!condense && (items.length === 0 || endsInCompaction(log))) {
+    if (reason !== "manual") throw new CommandError(cannotFit(sizes, model, undefined));
+    throw new CommandError(endsInCompaction(log) ? "Already compacted" : "Nothing to compact (session too small)");
+  }
   const { followed = false } = request;
   // Whoever compacts by hand has no other way out.
   const cut = chooseCut(items, room, { force: reason === "overflow", all: followed || reason === "manual", followed });

@@ -88,6 +88,18 @@ it("sums up a prompt that no window takes as soon as another one comes, or by ha
   expect(provider.requests.length).toBeLessThan(25);
 });
 
+it("says what takes the room when nothing was said yet that could be summed up", async () => {
+  const { provider } = await start({ model: { contextWindow: 500, maxTokens: 100 }, answer: () => says("ok") });
+  await d.prompt("one");
+  expect(notices()[0]).toMatchObject({
+    level: "warning",
+    message: expect.stringMatching(
+      /^Auto-compaction failed: .* system prompt and tools take about [\d,]+ tokens, all messages about 0,/,
+    ),
+  });
+  expect(provider.requests).toHaveLength(1);
+});
+
 it("keeps what comes in while everything else is being replaced", async () => {
   const gate = new Gate();
   const asked = new Gate();
