@@ -30,6 +30,9 @@ type Entries = Record<string, unknown>;
 /** A refresh goes over the network while others wait. */
 const LOCK_LIMIT_MS = 45_000;
 
+/** Of a file that cannot be parsed: what begins with a quote and is as long as a key. It may be shown, and is no less a secret. */
+const LONG_VALUES = /"([^"\s\\]{16,})/g;
+
 export interface AuthFileOptions {
   /** MORTISE_HOME. */
   home: string;
@@ -134,17 +137,20 @@ export class AuthFile implements Credentials {
     const key = `${stat.ino}:${stat.size}:${stat.mtimeMs}:${stat.ctimeMs}`;
     if (this.#snapshot?.key === key && !stat.isSymbolicLink()) return this.#snapshot;
     this.#tighten(stat);
+    let text = "";
     try {
-      const parsed = FileSchema.safeParse(JSON.parse(readFileSync(this.path, "utf8")));
-      if (!parsed.success) return this.#unusable(key, "expected an object with one entry per provider");
+      text = readFileSync(this.path, "utf8");
+      const parsed = FileSchema.safeParse(JSON.parse(text));
+      if (!parsed.success) return this.#unusable(key, "expected an object with one entry per provider", text);
       this.#snapshot = { key, entries: parsed.data, broken: undefined };
       return this.#snapshot;
     } catch (error) {
-      return this.#unusable(key, errorMessage(error));
+      return this.#unusable(key, errorMessage(error), text);
     }
   }
 
-  #unusable(key: string, why: string): Snapshot {
+  #unusable(key: string, why: string, text = ""): Snapshot {
+    for (const [, value] of text.matchAll(LONG_VALUES)) if (value !== undefined) this.#known.add(value);
     this.#snapshot = { key, entries: {}, broken: why };
     this.#tell(
       "error",

@@ -37,7 +37,8 @@ export class ModelRegistry implements Models {
   readonly #values: Values;
   readonly #keys: Keys;
   readonly #told = new Set<string>();
-  readonly #discovered = new Map<string, { source: string; models: Model[] }>();
+  readonly #discovered = new Map<string, { source: string; models: Model[]; failed?: boolean }>();
+  readonly #askingAgain = new Map<string, Promise<void>>();
   #discovery: Promise<void> | undefined;
   #all: { models: Model[]; byName: Map<string, Model> } | undefined;
 
@@ -199,6 +200,20 @@ export class ModelRegistry implements Models {
     this.#discovery = running;
   }
 
+  async askAgain(provider?: string): Promise<void> {
+    const waiting: Promise<void>[] = [];
+    for (const source of this.#sources()) {
+      const isMeant = provider === undefined ? this.#discovered.get(source.provider)?.failed : source.provider === provider;
+      if (!isMeant) continue;
+      const asking =
+        this.#askingAgain.get(source.provider) ??
+        this.#discover(source, `${source.baseUrl}\0${source.api}`).finally(() => this.#askingAgain.delete(source.provider));
+      this.#askingAgain.set(source.provider, asking);
+      waiting.push(asking);
+    }
+    await Promise.all(waiting);
+  }
+
   async #discover(source: { provider: string; api: string; baseUrl: string }, key: string): Promise<void> {
     const configured = this.#file().providers.get(source.provider);
     try {
@@ -210,7 +225,11 @@ export class ModelRegistry implements Models {
       this.#discovered.set(source.provider, { source: key, models });
       this.#all = undefined;
     } catch (error) {
-      if (!this.#ctx.scope.signal.aborted) this.#tell(errorMessage(error));
+      if (this.#ctx.scope.signal.aborted) return;
+      const known = this.#discovered.get(source.provider);
+      // What it listed before stays: a server that is being restarted has not lost its models.
+      this.#discovered.set(source.provider, { source: key, models: known?.source === key ? known.models : [], failed: true });
+      this.#tell(errorMessage(error));
     }
   }
 

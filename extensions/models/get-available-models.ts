@@ -14,7 +14,10 @@ export default defineCommand({
   run(ctx) {
     const discovery = ctx.tryUse(ModelDiscovery);
     discovery?.tellUnspoken();
-    return discovery?.isDiscovering ? discovery.settled().then(() => listing(ctx)) : listing(ctx);
+    if (discovery?.isDiscovering) return discovery.settled().then(() => listing(ctx));
+    // Not waited for: the next call shows what it brings.
+    void discovery?.askAgain();
+    return listing(ctx);
   },
 });
 

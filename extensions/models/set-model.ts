@@ -7,7 +7,7 @@ const command = defineCommand({
   name: "set_model",
   group: "Model",
   summary: "Chooses the model of the conversation, from its next request on; no settings file is written.",
-  // Found at once it is chosen at once; only a miss waits for servers that still list their models.
+  // Found at once it is chosen at once; only a miss waits for servers to list their models.
   concurrency: "concurrent",
   source: "both",
   params: z.object({ provider: z.string(), modelId: z.string() }),
@@ -21,8 +21,9 @@ const command = defineCommand({
     if (model) return choose(ctx, model);
     const discovery = ctx.tryUse(ModelDiscovery);
     discovery?.tellUnspoken();
-    if (!discovery?.isDiscovering) throw refusal(ctx, provider, modelId);
-    return discovery.settled().then(() => {
+    if (discovery === undefined) throw refusal(ctx, provider, modelId);
+    const asked = discovery.isDiscovering ? discovery.settled() : discovery.askAgain(provider);
+    return asked.then(() => {
       const late = usable(ctx, provider, modelId);
       if (late) return choose(ctx, late);
       throw refusal(ctx, provider, modelId);

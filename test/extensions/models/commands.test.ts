@@ -1,4 +1,7 @@
 // Commands through frames, over a whole daemon.
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Model } from "mortise/extension";
 import { afterEach, describe, expect, it } from "vitest";
 import { type StartOptions, startDaemon, type TestDaemon } from "../../../core/testing.ts";
 import { startFakeOpenAI } from "../../support/fake-openai.ts";
@@ -107,6 +110,67 @@ describe("set_model", () => {
     expect((await daemon.request("set_model", { provider: "local", modelId: "never" }))["error"]).toBe(
       "Model not found: local/never",
     );
+  });
+});
+
+describe("a server that lists its models", () => {
+  async function startLister(): Promise<{ answer: (status: number, ...ids: string[]) => void; asked: () => number }> {
+    let [status, ids, asked]: [number, string[], number] = [503, [], 0];
+    const server = createServer((_request, response) => {
+      asked++;
+      response.writeHead(status, { "content-type": "application/json" });
+      response.end(JSON.stringify({ data: ids.map((id) => ({ id })) }));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    cleanUps.push(() => new Promise((resolve) => server.close(() => resolve())));
+    const { port } = server.address() as AddressInfo;
+    const files = {
+      "models.yml": `providers:\n  local: { baseUrl: 'http://127.0.0.1:${port}/v1', auth: none, discovery: true }\n`,
+    };
+    await start({ files });
+    return {
+      answer: (...next) => {
+        [status, ...ids] = next;
+      },
+      asked: () => asked,
+    };
+  }
+  const listed = async () =>
+    ((await daemon.ask("get_available_models")) as { models: Model[] }).models
+      .filter(({ provider }) => provider === "local")
+      .map(({ id }) => id);
+
+  it("and was started later is found by the name of a model, and by looking twice", async () => {
+    const { answer } = await startLister();
+    expect(await listed()).toEqual([]);
+    answer(200, "one");
+    expect(await daemon.request("set_model", { provider: "local", modelId: "one" })).toMatchObject({ success: true });
+    expect(await listed()).toEqual(["one"]);
+    // New ones as well; and what it had stays while it is away.
+    answer(200, "one", "two");
+    expect(await daemon.request("set_model", { provider: "local", modelId: "two" })).toMatchObject({ success: true });
+    answer(500);
+    expect((await daemon.request("set_model", { provider: "local", modelId: "three" }))["error"]).toContain("Model not found");
+    expect(await listed()).toEqual(["one", "two"]);
+  });
+
+  it("and did not answer is asked again when the models are listed, once at a time, and its failure is told once", async () => {
+    const { answer, asked } = await startLister();
+    await listed();
+    await Promise.all([listed(), listed(), listed()]);
+    answer(200, "one");
+    let known = await listed();
+    while (known.length === 0) {
+      // Frames in memory alone would not let the answer in.
+      await new Promise((resolve) => setImmediate(resolve));
+      known = await listed();
+    }
+    expect(known).toEqual(["one"]);
+    const before = asked();
+    await listed();
+    await listed();
+    expect(asked()).toBe(before);
+    expect(eventsOf("notice")).toHaveLength(1);
   });
 });
 

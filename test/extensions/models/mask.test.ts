@@ -65,8 +65,11 @@ test("a key of models.yml is masked before it was ever used; a renewed or remove
   expect((await d.callTool("teller", { texts: [`${key} ${SECRET}`] })).text).toBe("[redacted] [redacted]");
   d.write("auth.json", JSON.stringify({ anthropic: { type: "api_key", key: "another-CANARY-012345" } }));
   expect((await d.callTool("teller", { texts: [`another-CANARY-012345 ${SECRET}`] })).text).toBe("[redacted] [redacted]");
-  d.write("auth.json", "{ broken");
-  expect((await d.callTool("teller", { texts: [SECRET] })).text).toBe("[redacted]");
+  const cut = '{ "anthropic": { "type": "api_key", "key": "unread-CANARY-0123456789';
+  d.write("auth.json", cut);
+  expect((await d.callTool("teller", { texts: [`${SECRET} ${cut}`] })).text).toBe(
+    '[redacted] { "anthropic": { "type": "api_key", "key": "[redacted]',
+  );
 });
 
 test("failures, notices and the list of extensions say nothing of a key", async () => {
