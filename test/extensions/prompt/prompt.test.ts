@@ -3,8 +3,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { definePromptSection, defineService, defineTool, Skills, Trust, z } from "mortise/extension";
-import { afterEach, expect, test } from "vitest";
-import { renderSystemPrompt } from "../../../core/agent/system-prompt.ts";
+import { afterEach, expect, test, vi } from "vitest";
+import type { AgentEnvironment } from "../../../core/agent/environment.ts";
+import { PromptCache, renderSystemPrompt } from "../../../core/agent/system-prompt.ts";
 import { PromptFileCache } from "../../../extensions/prompt/_files.ts";
 import { expandImports } from "../../../extensions/prompt/_imports.ts";
 import appendFile from "../../../extensions/prompt/append-file.ts";
@@ -45,6 +46,26 @@ test("instructions and environment are two blocks, with the date but no time of 
   expect(blocks[1]).toMatch(/- Date: \d{4}-\d\d-\d\d\n/);
   expect(blocks[1]).not.toMatch(/\d:\d\d/);
   expect(await prompt()).toEqual(blocks);
+});
+
+test("at midnight the date changes and nothing else, and what is being worked on keeps the one it began with", async () => {
+  const { bench } = await start({ "project/AGENTS.md": "Rules" });
+  const env = { registry: bench.kernel.registry, launch: {} } as AgentEnvironment;
+  const cache = new PromptCache({ env, context: () => bench.ctx });
+  vi.useFakeTimers({ toFake: ["Date"], now: new Date(2026, 11, 31, 23, 59, 59) });
+  try {
+    const before = cache.blocks();
+    await before;
+    vi.setSystemTime(new Date(2027, 0, 1, 0, 0, 1));
+    expect(cache.blocks()).toBe(before);
+    cache.invalidate();
+    const [old, young] = [await before, await cache.blocks()];
+    expect(old[1]).toContain("- Date: 2026-12-31\n");
+    expect(young).toEqual(old.map((block) => block.replace("2026-12-31", "2027-01-01")));
+    expect(young[0]).toBe(old[0]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test("offered tools describe themselves once, those without words are left out", async () => {
