@@ -144,21 +144,23 @@ class Reader {
       this.#lose(line, reason);
       if (values.length === 0) this.#migration.skip();
     }
-    for (const value of values) this.#value(value, line, text);
+    // Once for the line: it may hold thousands of entries that were glued together.
+    const refersToBlobs = values.length > 0 && mayHoldBlobs(text);
+    for (const value of values) this.#value(value, line, refersToBlobs);
     return true;
   }
 
-  #value(value: unknown, line: RawLine, text: string): void {
+  #value(value: unknown, line: RawLine, refersToBlobs: boolean): void {
     if (this.header === undefined) {
       this.#head(value);
       return;
     }
     const entry = this.#migration.apply(value);
-    if (!isEntry(entry) || isTooDeep(entry, text.length)) {
+    if (!isEntry(entry) || isTooDeep(entry, line.length)) {
       this.#lose(line, "not an entry");
       return;
     }
-    if (mayHoldBlobs(text)) {
+    if (refersToBlobs) {
       this.#blobs ??= new Blobs(this.#file);
       this.#blobs.resolve(entry);
     }

@@ -3,9 +3,11 @@
 
 /** An object may start here: every writer of this format puts the type first. */
 const OPENING = Buffer.from('{"type":');
-const MAX_CANDIDATES = 1000;
+const MAX_CANDIDATES = 200_000;
 /** Bytes looked at per line, as a multiple of its length: keeps the search linear however the damage looks. */
 const EFFORT = 16;
+/** Of a long line less, because the search does not yield: twice its length and this. */
+const LONG_EFFORT = 16 * 1024 * 1024;
 
 export interface Salvage {
   readonly values: unknown[];
@@ -25,11 +27,16 @@ function salvage(bytes: Buffer): Salvage {
   const values: unknown[] = [];
   let damaged = false;
   for (let start = 0; start < bytes.length; ) {
+    // Byte by byte: a run may have megabytes, and every search costs more than a look.
+    if (bytes[start] === 0) {
+      damaged = true;
+      start++;
+      continue;
+    }
     const nul = bytes.indexOf(0, start);
     const end = nul < 0 ? bytes.length : nul;
-    if (end > start) damaged = separate(bytes.subarray(start, end), values) || damaged;
-    if (nul >= 0) damaged = true;
-    start = end + 1;
+    damaged = separate(bytes.subarray(start, end), values) || damaged;
+    start = end;
   }
   return { values, damaged };
 }
@@ -40,42 +47,34 @@ function separate(segment: Buffer, values: unknown[]): boolean {
   for (let at = segment.indexOf(OPENING); at >= 0 && starts.length < MAX_CANDIDATES; at = segment.indexOf(OPENING, at + 1))
     starts.push(at);
   let damaged = starts[0] === undefined || segment.subarray(0, starts[0]).toString("utf8").trim() !== "";
-  let effort = segment.length * EFFORT;
+  let effort = Math.min(segment.length * EFFORT, segment.length * 2 + LONG_EFFORT);
   for (let i = 0; i < starts.length && effort > 0; ) {
     const start = starts[i] ?? 0;
     const close = closingBrace(segment, start);
     effort -= (close ?? segment.length) - start;
-    const found = close === undefined ? undefined : objectBetween(segment, starts, start, close);
-    if (found === undefined) {
+    // Nested objects are candidates too and are passed over.
+    let next = i + 1;
+    while (close !== undefined && (starts[next] ?? segment.length) < close) next++;
+    const value = close === undefined ? undefined : objectBetween(segment, start, close, starts[next] ?? segment.length);
+    if (value === undefined) {
       damaged = true;
       i++;
     } else {
-      values.push(found.value);
-      i = found.next;
+      values.push(value);
+      i = next;
     }
   }
   return damaged;
 }
 
-/** The object from `start` to `close`, and the candidate after it; nested objects are candidates too and are passed over. */
-function objectBetween(
-  segment: Buffer,
-  starts: readonly number[],
-  start: number,
-  close: number,
-): { value: unknown; next: number } | undefined {
-  const next = starts.findIndex((at) => at > close);
-  const nextStart = next < 0 ? segment.length : starts[next];
-  // What follows must be the next object or nothing: anything else means that this is a part of a bigger, torn one.
-  if (
-    segment
-      .subarray(close + 1, nextStart)
-      .toString("utf8")
-      .trim() !== ""
-  )
-    return undefined;
-  const value = parseObject(segment.subarray(start, close + 1).toString("utf8"));
-  return value === undefined ? undefined : { value, next: next < 0 ? starts.length : next };
+/** The object from `start` to `close`, when the next one, or the end of everything, follows it directly. */
+function objectBetween(segment: Buffer, start: number, close: number, next: number): unknown {
+  // Anything else means that this is a part of a bigger, torn one.
+  const between = segment
+    .subarray(close + 1, next)
+    .toString("utf8")
+    .trim();
+  return between === "" ? parseObject(segment.subarray(start, close + 1).toString("utf8")) : undefined;
 }
 
 /** Index of the brace that closes the one at `start`; undefined when the object is torn. */

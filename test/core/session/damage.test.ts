@@ -122,6 +122,23 @@ describe("damage costs the damaged lines only, and nothing is overwritten", () =
     );
   });
 
+  it("a long history without any LF behind the header, in the middle of NUL bytes or garbage too", async () => {
+    const { file, entries, bytes } = sample(tempDir(), 3000);
+    const headerEnd = offsets(bytes)[1] ?? 0;
+    const glued = Buffer.from(bytes.subarray(headerEnd).toString("utf8").replaceAll("\n", ""));
+    for (const [before, after, lost] of [
+      ["", "", 0],
+      ["\0".repeat(5000), "\0".repeat(5000), 1],
+      ["garbage }{ ", ' {"type":"message","id":"torn', 1],
+    ] as const) {
+      writeFileSync(file, Buffer.concat([bytes.subarray(0, headerEnd), Buffer.from(before), glued, Buffer.from(after)]));
+      const { log, report } = await opened(file, true);
+      expect(report.lostLines).toBe(lost);
+      expect(log.entries.map((entry) => entry.id)).toEqual(entries.map((entry) => entry.id));
+      expect(log.entries.at(-1)).toEqual(entries.at(-1));
+    }
+  });
+
   it("garbage lines between sound ones (item 42)", async () => {
     const { file, entries, bytes } = sample(tempDir());
     const starts = offsets(bytes);
