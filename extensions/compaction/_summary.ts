@@ -74,6 +74,7 @@ interface Limits {
 async function notesOf(ctx: Context, material: Material, limits: Limits): Promise<string> {
   const { customInstructions } = material;
   let { notes, pieces } = await piecesOf(material, limits);
+  let { output } = limits;
   let halvings = 0;
   for (let number = 1; ; number++) {
     const [piece] = pieces;
@@ -82,7 +83,7 @@ async function notesOf(ctx: Context, material: Material, limits: Limits): Promis
     const place = of === 1 ? undefined : { number, of };
     try {
       const prompt = askFor({ ...piece, previousSummary: notes, customInstructions, piece: place });
-      const answer = await ask(ctx, material, prompt, limits.output);
+      const answer = await ask(ctx, material, prompt, output);
       pieces = pieces.slice(1);
       // An answer beyond its limit must not take the room of the next piece.
       notes = pieces.length === 0 ? answer : clip(answer, Math.max(MIN_PIECE_CHARS, limits.notes));
@@ -91,6 +92,8 @@ async function notesOf(ctx: Context, material: Material, limits: Limits): Promis
       const tooLong = ProviderError.is(error) && error.kind === "overflow" && length > MIN_HALVED_CHARS;
       if (!tooLong || ++halvings > MAX_HALVINGS) throw error;
       pieces = pieces.flatMap((each) => cutPieces(each, Math.ceil(length / 2)));
+      // Some services count the answer that is allowed for.
+      output = Math.max(MIN_OUTPUT_TOKENS, Math.floor(output / 2));
       number--;
     }
   }

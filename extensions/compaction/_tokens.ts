@@ -57,10 +57,10 @@ function toolChars(tools: ReturnType<ConversationHandle["toolSchemas"]>): number
   return chars;
 }
 
-/** Agent-semantics §2.10: absolute, else a percentage, else the window less the reserve. Infinite without a known window. */
+/** Agent-semantics §2.10: absolute, else a percentage, else the window less the reserve. Without a known window only the first. */
 function threshold(ctx: Context, window: number): number {
-  if (!(window > 1)) return Number.POSITIVE_INFINITY;
   const absolute = ctx.setting(thresholdTokens);
+  if (!(window > 1)) return absolute > 0 ? absolute : Number.POSITIVE_INFINITY;
   if (absolute > 0) return Math.min(absolute, window - 1);
   const percent = ctx.setting(thresholdPercent);
   if (percent >= 1) return Math.floor((window * percent) / 100);

@@ -37,6 +37,17 @@ it("recovers from an overflow of a model that names no window", async () => {
   expect(said()).toEqual(["compactionSummary", "user", "assistant"]);
 });
 
+it("compacts at a threshold in tokens also for a model that names no window", async () => {
+  await start({
+    model: { contextWindow: undefined },
+    config: "compaction:\n  keepRecentTokens: 40\n  thresholdTokens: 50000\n",
+    answer: (request) => answers(`said ${"x".repeat(300)}`, request.messages.length > 4 ? 60_000 : 100),
+  });
+  for (const text of ["one", "two", "three", "four"]) await d.prompt(text);
+  expect(ofType(d, "auto_compaction_start")).toMatchObject([{ reason: "threshold" }]);
+  expect(ends()).toMatchObject([{ result: {}, aborted: false }]);
+});
+
 const nothing = (input: number, stop: "stop" | "length"): Reply => [
   { type: "start" },
   { type: "usage", usage: { input, output: 0 } },
