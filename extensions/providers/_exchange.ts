@@ -80,6 +80,12 @@ export class Exchange implements FaultSource {
     return URL.canParse(this.baseUrl) ? new URL(this.baseUrl).host : this.baseUrl;
   }
 
+  /** How long the text of a failure is waited for: its status says the most, and silence would be another failure. */
+  get #errorBodyMs(): number {
+    const limitMs = this.#context.setting(idleSetting);
+    return limitMs > 0 ? Math.min(limitMs / 2, LONGEST_ERROR_MS) : LONGEST_ERROR_MS;
+  }
+
   /** From now on silence is the service's. Building a long request and loading the SDK take time of our own. */
   #listen(): void {
     const limitMs = this.#context.setting(idleSetting);
@@ -96,7 +102,7 @@ export class Exchange implements FaultSource {
     this.#timer?.refresh();
     const { status } = response;
     if (status >= 300 && status < 400) throw this.#redirected(response);
-    if (!response.ok) return failure(response);
+    if (!response.ok) return failure(response, this.#errorBodyMs);
     if (response.body === null)
       throw new ProviderError(`${this.#host} answered ${status} without a body`, "retryable", { status });
     const page = () =>
@@ -138,6 +144,7 @@ interface Listener {
   page(): Error;
 }
 
+const LONGEST_ERROR_MS = 5000;
 const OPENING_BRACE = 0x7b;
 const OPENING_BRACKET = 0x5b;
 const LESS_THAN = 0x3c;
@@ -218,13 +225,23 @@ function parsed(text: string): unknown {
  * A failure in the form the SDKs read. Servers that wrap their words differently (`{detail}`, `{message}`, `{error: "…"}`) would
  * otherwise count as having sent no body, and that means "too long" to us.
  */
-async function failure(response: Response): Promise<Response> {
-  const text = response.body === null ? "" : await rest(response.body.getReader());
+async function failure(response: Response, limitMs: number): Promise<Response> {
+  const text = response.body === null ? "" : await textOf(response.body, limitMs);
   const headers = new Headers([...response.headers]);
   // Node has unpacked the body already.
   headers.delete("content-encoding");
   headers.delete("content-length");
   return new Response(normalised(text), { status: response.status, statusText: response.statusText, headers });
+}
+
+async function textOf(body: ReadableStream<Uint8Array>, limitMs: number): Promise<string> {
+  const reader = body.getReader();
+  const timer = setTimeout(() => void reader.cancel().catch(() => {}), limitMs);
+  try {
+    return await rest(reader);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function normalised(text: string): string {

@@ -20,7 +20,7 @@ export function failureOf(aside: Aside): unknown {
   if (named) return named;
   if (aside.choices) return undefined;
   const { message, detail, type, code } = aside;
-  const words = typeof message === "string" ? message : detail;
+  const words = typeof message === "string" && message !== "" ? message : (detail ?? undefined);
   if (aside.object !== "error" && words === undefined) return undefined;
   return { message: typeof words === "string" ? words : JSON.stringify(words), type, code };
 }

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { FakeReply } from "../../support/fake-anthropic.ts";
 import { failureOf } from "../../support/provider-context.ts";
-import { changeModel, fake, run, useAnthropic } from "./_anthropic.ts";
+import { changeModel, contextWith, fake, run, useAnthropic } from "./_anthropic.ts";
 
 useAnthropic();
 
@@ -38,6 +38,13 @@ it.each<[string, string]>([
     expect(error.kind).toBe("retryable");
     expect(error.message.length).toBeLessThan(1000);
   }
+});
+
+it("an error whose text never ends is what its status says", async () => {
+  const ctx = contextWith({ "providers.idleTimeoutMs": 600 });
+  const error = failureOf(await run({ raw: { status: 401, writes: ['{"error": {"mess'], end: "open" } }, {}, ctx));
+  expect(error).toMatchObject({ kind: "auth", status: 401 });
+  expect(await fake.requests[0]?.closed).toBe(true);
 });
 
 it("a date says how long to wait", async () => {

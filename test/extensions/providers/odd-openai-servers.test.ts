@@ -131,7 +131,10 @@ it.each<[string, string[], { thinking?: string }?]>([
     [chunk({ role: "assistant" }), chunk({ role: "assistant", content: null }), chunk({ content: "hi" }, "stop")],
   ],
   ["no delta", [chunk(null), chunk({ content: "hi" }, "stop")]],
-  ["events that are no chunks", ["data: null\n\n", 'data: "ping"\n\n', "data: 1\n\n", chunk({ content: "hi" }, "stop")]],
+  [
+    "events that are no chunks",
+    ["data: null\n\n", 'data: "ping"\n\n', "data: 1\n\n", json({ detail: null, message: "" }), chunk({ content: "hi" }, "stop")],
+  ],
   [
     "comments, CRLF and no blank",
     [": busy\r\n\r\n", chunk({ content: "hi" }, "stop").replace(": ", ":").replaceAll("\n", "\r\n")],
