@@ -83,7 +83,8 @@ export class ConversationTable implements Conversations {
     const conversation = new Conversation({
       env,
       log,
-      cwd: isDirectory(log.cwd) ? log.cwd : this.#options.cwd,
+      // Of a stored session only: who names a directory means it, and an isolated subagent must not land in another one.
+      cwd: options.log === undefined || isDirectory(log.cwd) ? log.cwd : this.#options.cwd,
       selection: {
         model: options.selection?.model ?? initial.model,
         thinkingLevel: options.selection?.thinkingLevel ?? initial.thinkingLevel,
@@ -113,16 +114,26 @@ export class ConversationTable implements Conversations {
 
   async #openLog(file: string): Promise<Conversation> {
     const { log, report } = await SessionLog.open(file);
-    const conversation = this.create({ log });
-    const warn = (message: string) => conversation.emit(notice, { level: "warning", message, source: "session" });
-    const damage = damageText(file, report);
-    if (damage !== undefined) warn(damage);
-    if (conversation.cwd !== log.cwd) {
-      warn(`The working directory of the session is gone: "${log.cwd}". It goes on in "${conversation.cwd}"`);
+    try {
+      const conversation = this.create({ log });
+      this.#tellOfOpening(conversation, damageText(file, report));
+      // While the host waits anyway, so that the first turn of a long session is like any other.
+      await conversation.providerView.prepare(log.context());
+      return conversation;
+    } catch (error) {
+      // Whatever is wrong with it, the file must not stay locked by us.
+      const made = this.#live.find((conversation) => conversation.log === log);
+      if (made === undefined) log.close();
+      else await this.close(made);
+      throw error;
     }
-    // While the host waits anyway, so that the first turn of a long session is like any other.
-    await conversation.providerView.prepare(log.context());
-    return conversation;
+  }
+
+  #tellOfOpening(conversation: Conversation, damage: string | undefined): void {
+    const { log, cwd } = conversation;
+    const warn = (message: string) => conversation.emit(notice, { level: "warning", message, source: "session" });
+    if (damage !== undefined) warn(damage);
+    if (cwd !== log.cwd) warn(`The working directory of the session is gone: "${log.cwd}". It goes on in "${cwd}"`);
   }
 
   attach(conversation: ConversationHandle): void {
