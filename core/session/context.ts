@@ -79,13 +79,19 @@ export class PathContext implements PathState {
         if (entry.customType.startsWith(SLOT_PREFIX)) this.#slots.set(entry.customType.slice(SLOT_PREFIX.length), entry.data);
         break;
       case "message":
-        if (entry.message.role === "assistant" && entry.message.provider && entry.message.model) {
-          this.#inferred = { provider: entry.message.provider, modelId: entry.message.model };
-        }
+        this.#inferred = answeredBy(entry.message) ?? this.#inferred;
         break;
       default:
     }
   }
+}
+
+/** Files of other programs may name anything. */
+function answeredBy(message: AgentMessage): { provider: string; modelId: string } | undefined {
+  if (message.role !== "assistant") return undefined;
+  const { provider, model }: { provider: unknown; model: unknown } = message;
+  if (typeof provider !== "string" || typeof model !== "string" || provider === "" || model === "") return undefined;
+  return { provider, modelId: model };
 }
 
 /** The `customType` under which a slot's value is stored. */

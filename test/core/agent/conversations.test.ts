@@ -103,6 +103,22 @@ describe("ConversationTable", () => {
     expect(existsSync(next.log.file ?? "none")).toBe(false);
   });
 
+  it("lets go of a file whose conversation could not be made", async () => {
+    const t = table(says("x"));
+    await t.first.submit("one").settled;
+    const file = t.first.log.file ?? "";
+    t.conversations.attach(t.conversations.create());
+    await t.conversations.close(t.first);
+    const stop = t.conversations.onChange(({ type }) => {
+      if (type === "created") throw new Error("not this one");
+    });
+    await expect(t.conversations.open(file)).rejects.toThrow("not this one");
+    expect(t.conversations.byFile(file)).toBeUndefined();
+    stop();
+    expect((await t.conversations.open(file)).messages.map(textOf)).toEqual(["one", "x"]);
+    await t.conversations.closeAll();
+  });
+
   it("never attaches a subagent, and gives handlers a moment at the end", async () => {
     const t = table(says("sub"));
     const closing: string[] = [];

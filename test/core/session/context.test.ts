@@ -91,6 +91,19 @@ describe("context", () => {
     expect(() => log.branchTo("nope")).toThrow("No entry with id: nope");
   });
 
+  it.each([1, null, { toString: 1 }, [], "", true].flatMap((odd) => [{ provider: odd }, { model: odd }]))(
+    "names no model after an answer whose fields are of another type: %j",
+    async (odd) => {
+      const log = created(tempDir());
+      log.append({ type: "message", message: user("one") });
+      log.append({ type: "message", message: assistant("1") });
+      log.append({ type: "message", message: Object.assign(assistant("2"), odd) });
+      log.materialize();
+      log.close();
+      expect((await opened(fileOf(log))).log.model).toEqual({ provider: "offline", modelId: "echo" });
+    },
+  );
+
   it("labels: the latest entry for a target counts, an empty one clears it", () => {
     const log = created(undefined);
     const a = log.append({ type: "message", message: user("a") });
