@@ -55,13 +55,16 @@ const Usage = z.object({
   completion_tokens_details: z.object({ reasoning_tokens: count }).nullish().catch(undefined),
 });
 
-/** Of the prompt's tokens, those that were read from a cache or written to one have prices of their own. */
-export function counts(reported: unknown): Partial<TokenCounts> | undefined {
+/**
+ * Of the prompt's tokens, those that were read from a cache or written to one have prices of their own. @param pricesWrites whether
+ * the model has one for writes; without it they are paid as any other input.
+ */
+export function counts(reported: unknown, pricesWrites: boolean): Partial<TokenCounts> | undefined {
   const { success, data: usage } = Usage.safeParse(reported);
   if (!success) return undefined;
   const details = usage.prompt_tokens_details;
   const cacheRead = details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens ?? 0;
-  const cacheWrite = details?.cache_write_tokens ?? 0;
+  const cacheWrite = (pricesWrites && details?.cache_write_tokens) || 0;
   const reasoning = usage.completion_tokens_details?.reasoning_tokens;
   return {
     input: Math.max(0, (usage.prompt_tokens ?? usage.input_tokens ?? 0) - cacheRead - cacheWrite),

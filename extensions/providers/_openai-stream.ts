@@ -30,6 +30,7 @@ type Delta = Omit<ChatCompletionChunk.Choice.Delta, "tool_calls" | "content"> & 
 
 export class CompletionReader {
   readonly #names: Renaming;
+  readonly #pricesWrites: boolean;
   /** The text or thinking block that is open. */
   #block: { type: "text" | "thinking"; index: number } | undefined;
   readonly #calls: Call[] = [];
@@ -39,8 +40,9 @@ export class CompletionReader {
   #stop: string | undefined;
   #usage: unknown;
 
-  constructor(names: Renaming) {
+  constructor(names: Renaming, pricesWrites: boolean) {
     this.#names = names;
+    this.#pricesWrites = pricesWrites;
   }
 
   /** True once the service said why it stopped; the counts may still follow. */
@@ -97,7 +99,7 @@ export class CompletionReader {
         yield { type: "toolcall_end", index: call.index, arguments: args };
       } else if (stop !== "length") throw broken(`ended before the arguments of the call of "${call.name}" were complete`);
     }
-    const usage = counts(this.#usage);
+    const usage = counts(this.#usage, this.#pricesWrites);
     if (usage) yield { type: "usage", usage };
     if (stop === "length") yield { type: "done", stopReason: "length" };
     else if (complete > 0) yield { type: "done", stopReason: "toolUse" };

@@ -61,7 +61,7 @@ async function* answer(request: ProviderRequest, exchange: Exchange): AsyncGener
     stream: true,
     signal: exchange.connection,
   });
-  const reader = new CompletionReader(names);
+  const reader = new CompletionReader(names, request.model.cost.cacheWrite > 0);
   yield* relay(stream, reader);
   if (!reader.mayEnd && !(reader.hasContent && exchange.sawEndMark)) throw exchange.cut("before the answer was complete");
   yield* reader.finish();

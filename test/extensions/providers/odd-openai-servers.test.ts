@@ -28,7 +28,7 @@ const call = (args: unknown, rest: object = {}, name: string | undefined = "ls")
   function: { ...(name && { name }), arguments: args },
 });
 
-function run(writes: readonly string[]) {
+function run(writes: readonly string[], cacheWrite = 1) {
   const model: Model = {
     id: "m",
     name: "m",
@@ -37,7 +37,7 @@ function run(writes: readonly string[]) {
     baseUrl: `${fake.url}/v1`,
     reasoning: false,
     input: ["text"],
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite },
   };
   fake.script({ raw: { writes } });
   return collect(provider.stream(requestOf(model), context));
@@ -209,6 +209,12 @@ describe("counts", () => {
   ])("%s are found", async (_name, writes, expected) => {
     const events = await run([chunk({ content: "hi" }), ...writes]);
     expect(events).toContainEqual({ type: "usage", usage: { output: 3, cacheRead: 0, cacheWrite: 0, ...expected } });
+  });
+
+  it("of writes to the cache are input where the model has no price for them", async () => {
+    const usage = { ...full, prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 5 } };
+    const events = await run([chunk({ content: "hi" }, "stop", { usage })], 0);
+    expect(events).toContainEqual({ type: "usage", usage: { input: 6, output: 3, cacheRead: 4, cacheWrite: 0 } });
   });
 
   it("that are none are no counts and no failure", async () => {
