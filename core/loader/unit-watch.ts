@@ -58,7 +58,11 @@ export class UnitWatch {
 
   /** Watches what the units depend on now. */
   refresh(): void {
-    if (this.#running) this.#watcher.watch(this.#paths());
+    if (!this.#running) return;
+    const awaited = new Map(this.#awaited);
+    this.#watcher.watch(this.#paths());
+    // What came since the last look for units is not waited for any more, so no event will tell of it.
+    for (const [target, root] of awaited) if (!this.#awaited.has(target)) this.#rescanSoon(root);
   }
 
   /** The same in a moment, once for all who ask for it until then. */
@@ -142,8 +146,9 @@ export class UnitWatch {
       root,
       setImmediate(() => {
         this.#rescans.delete(root);
-        this.#options.rescan(root);
+        // In this order: what comes after the look for units is told by a watch that stands already.
         this.refresh();
+        this.#options.rescan(root);
       }),
     );
   }

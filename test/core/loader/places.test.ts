@@ -1,4 +1,5 @@
 // Where units lie and what says so: links, manifests, folders. Whatever of it changes is followed, told of once, and mended by mending.
+import { mkdirSync, writeFileSync } from "node:fs";
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
@@ -38,6 +39,20 @@ test.each(["file", "folder"])(
     expect(started.host.reports).toEqual([]);
   },
 );
+
+test("what a link waits for is not missed when the watches are set anew at the moment it comes", async () => {
+  const folder = await folderWith({ "extensions/other.ts": toolFile("other", 0), "extensions/a.ts": toolFile("t", 1) });
+  await symlink("../absent/later.ts", join(folder, "extensions/later.ts"));
+  const started = await follow(folder);
+  // The looks that follow the setting of the first watches are over.
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+  mkdirSync(join(folder, "absent"));
+  writeFileSync(join(folder, "absent/later.ts"), toolFile("later", 2));
+  // Before any event can be told of.
+  const disabled = started.loader.setEnabled(join(folder, "extensions/other.ts"), false);
+  await started.answers("later", 2);
+  await disabled;
+});
 
 test("a file that two links, or two roots, lead to stays as long as one of them does", async () => {
   const folder = await folderWith({ "out/x.ts": toolFile("t", 1), "extensions/readme.md": "", "other/readme.md": "" });
