@@ -52,7 +52,7 @@ export interface Told<G extends Group> {
   readonly renamings: Renamings;
 }
 
-/** So much is kept in one piece; what is less is written anew each time. */
+/** What is settled is added to the last piece until that has so many bytes. */
 const CHUNK_BYTES = 32 * 1024;
 /** Larger groups hold pictures: a second copy would cost more memory than it saves time. */
 const MAX_KEPT_CHARS = 64 * 1024;
@@ -67,6 +67,12 @@ interface Chunk {
   readonly mark: Mark;
   /** Undefined when they are too large to be kept. */
   readonly bytes: Uint8Array | undefined;
+}
+
+const COMMA = Buffer.from(",");
+
+function isBlank({ bytes }: Chunk): boolean {
+  return bytes?.length === 0;
 }
 
 class Beginning {
@@ -96,6 +102,18 @@ class Beginning {
     while (same < this.messages.length && this.messages[same] === messages[same]) same++;
     while (this.end > same || (this.end > 0 && messages[this.end] !== this.chunks.at(-1)?.next)) this.chunks.pop();
     this.#cut();
+  }
+
+  /** Takes what follows the last chunk, into that one where both are small. */
+  add(chunk: Chunk, messages: readonly ModelMessage[]): void {
+    for (const message of messages.slice(chunk.from, chunk.end)) this.messages.push(message);
+    const last = this.chunks.at(-1);
+    if (last?.bytes === undefined || chunk.bytes === undefined || last.bytes.length >= CHUNK_BYTES) {
+      this.chunks.push(chunk);
+      return;
+    }
+    const bytes = Buffer.concat([last.bytes, ...(isBlank(last) || isBlank(chunk) ? [] : [COMMA]), chunk.bytes]);
+    this.chunks[this.chunks.length - 1] = { ...chunk, from: last.from, bytes };
   }
 
   /** Forgets the last chunk; false when there is none. */
@@ -151,15 +169,16 @@ export class Beginnings<G extends Group> {
   }
 
   #find({ messages, model, sessionId = "" }: ProviderRequest, language: Language<G>): Beginning {
-    const made = new Beginning(model, language.key, language.start());
+    const make = () => new Beginning(model, language.key, language.start());
     const first = messages[0];
-    if (first === undefined) return made;
+    if (first === undefined) return make();
     const copies = this.#known.get(first) ?? new Map<string, Beginning>();
     this.#known.set(first, copies);
     const known = copies.get(sessionId);
     // Another request of the conversation is being made right now; this one is made from nothing.
-    if (known?.isBusy) return made;
+    if (known?.isBusy) return make();
     if (known?.model === model && known.key === language.key) return known;
+    const made = make();
     copies.delete(sessionId);
     copies.set(sessionId, made);
     const [oldest] = copies.keys();
@@ -168,7 +187,7 @@ export class Beginnings<G extends Group> {
   }
 }
 
-/** Takes settled groups into chunks, as many as fill them. */
+/** Takes the settled groups into chunks. */
 async function keep<G extends Group>(
   beginning: Beginning,
   groups: readonly G[],
@@ -176,32 +195,29 @@ async function keep<G extends Group>(
   language: Language<G>,
 ): Promise<void> {
   const slices = new Slices();
-  const settled = language.settled(groups);
+  const settled = groups.slice(0, Math.max(language.settled(groups), 0));
   let end = beginning.end;
   let texts: string[] = [];
   let chars = 0;
   const close = (mark: Mark, isKept: boolean) => {
-    const from = beginning.end;
     const bytes = isKept ? Buffer.from(texts.join(",")) : undefined;
-    beginning.chunks.push({ from, end, next: messages[end], mark, bytes });
-    for (let index = from; index < end; index++) {
-      const message = messages[index];
-      if (message !== undefined) beginning.messages.push(message);
-    }
+    beginning.add({ from: beginning.end, end, next: messages[end], mark, bytes }, messages);
     texts = [];
     chars = 0;
   };
-  for (const [index, group] of groups.slice(0, Math.max(settled, 0)).entries()) {
+  let before: G | undefined;
+  for (const group of settled) {
     if (slices.due) await slices.rest();
     const text = language.write(group);
     const isLarge = text.length > MAX_KEPT_CHARS;
-    const before = groups[index - 1];
     if (isLarge && before !== undefined && end > beginning.end) close(before.mark, true);
     end += group.messages.length;
     if (text !== "") texts.push(text);
     chars += text.length;
     if (isLarge || chars >= CHUNK_BYTES) close(group.mark, !isLarge);
+    before = group;
   }
+  if (before !== undefined && end > beginning.end) close(before.mark, true);
 }
 
 async function partsOf<G extends Group>(
@@ -220,9 +236,8 @@ async function partsOf<G extends Group>(
 
 /** A request body with its messages, JSON already, between what stands before and behind them. */
 export function bodyOf(before: object, messages: readonly (string | Uint8Array)[], behind: object): Uint8Array {
-  const comma = Buffer.from(",");
   const list = messages.flatMap((part, index) => [
-    ...(index === 0 ? [] : [comma]),
+    ...(index === 0 ? [] : [COMMA]),
     typeof part === "string" ? Buffer.from(part) : part,
   ]);
   const head = Buffer.from(`${JSON.stringify(before).slice(0, -1)},"messages":[`);

@@ -67,10 +67,14 @@ export class Renaming {
     const base = original.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, this.#maxLength) || "_";
     let name = base;
     for (let n = 2; this.#back.has(name); n++) name = `${base.slice(0, this.#maxLength - String(n).length - 1)}_${n}`;
+    this.#add(original, name);
+    return name;
+  }
+
+  #add(original: string, name: string): void {
     this.#there.set(original, name);
     this.#back.set(name, original);
     this.#order.push(original);
-    return name;
   }
 
   from(name: string): string {
@@ -92,7 +96,7 @@ export class Renaming {
 
   copy(): Renaming {
     const copy = new Renaming(this.#maxLength);
-    for (const original of this.#order) copy.to(original);
+    for (const original of this.#order) copy.#add(original, this.to(original));
     return copy;
   }
 }
