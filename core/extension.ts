@@ -101,6 +101,7 @@ export {
   type ToolChoice,
   type ToolSchema,
 } from "./agent/provider.ts";
+export { redacted } from "./agent/secrets.ts";
 export { defineSetting, type SettingDefinition } from "./agent/settings.ts";
 export { type SideAnswer, type SideRequest, sideRequest } from "./agent/side-request.ts";
 export { defineSlot, type Slot, type SlotDefinition } from "./agent/slot.ts";
@@ -117,6 +118,7 @@ export {
   truncateHead,
   truncateTail,
 } from "./agent/truncation.ts";
+export { untilAborted } from "./agent/until-aborted.ts";
 export type { Context, DialogOptions, Invocation, Logger, Ui, UiMethods } from "./kernel/context-door.ts";
 export {
   type CommandDefinition,

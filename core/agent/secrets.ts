@@ -22,12 +22,28 @@ export function maskedFailure(failure: ProviderError, redact: (text: string) => 
 
 /** Masks what this daemon knows at the time of the text. */
 export function redactFor(ctx: Context): (text: string) => string {
-  return (text) => {
-    try {
-      return withoutSecrets(text, ctx.tryUse(Credentials)?.secrets() ?? []);
-    } catch {
-      // A store that cannot be made is told elsewhere, and knows nothing.
-      return text;
-    }
+  return (text) => withoutSecrets(text, knownTo(ctx));
+}
+
+/** The same value with every secret in its texts replaced; the value itself when there is none in it. */
+export function redacted<T>(ctx: Context, value: T): T {
+  const secrets = knownTo(ctx);
+  const mask = (inner: unknown): unknown => {
+    if (typeof inner === "string") return withoutSecrets(inner, secrets);
+    if (typeof inner !== "object" || inner === null) return inner;
+    const members = Object.entries(inner);
+    const masked = members.map(([key, member]): [string, unknown] => [key, mask(member)]);
+    if (masked.every(([, member], at) => member === members[at]?.[1])) return inner;
+    return Array.isArray(inner) ? masked.map(([, member]) => member) : Object.fromEntries(masked);
   };
+  return secrets.length === 0 ? value : (mask(value) as T);
+}
+
+function knownTo(ctx: Context): readonly string[] {
+  try {
+    return ctx.tryUse(Credentials)?.secrets() ?? [];
+  } catch {
+    // A store that cannot be made is told elsewhere, and knows nothing: no reason to lose what is said.
+    return [];
+  }
 }

@@ -4,8 +4,8 @@ import type { ToolChoice } from "./provider.ts";
 
 const refusals = /tool[ _-]?choice|forc(?:es?|ed|ing) tool|function[ _]?calling[ _]?config/i;
 
-/** True when the answer was to call a tool, and the service takes no such order. */
+/** True when the answer was to call a tool, or none, and the service takes no such order. */
 export function refusesChoice(error: ProviderError | undefined, choice: ToolChoice | undefined): boolean {
-  if (choice === undefined || choice === "auto" || choice === "none") return false;
+  if (choice === undefined || choice === "auto") return false;
   return error?.kind === "fatal" && refusals.test(error.message);
 }

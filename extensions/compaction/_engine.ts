@@ -15,11 +15,12 @@ import {
   Slices,
   sessionCompacted,
   sessionCompactionFailed,
+  untilAborted,
 } from "mortise/extension";
 import { chooseCut, type Item, itemsOf } from "./_cut.ts";
 import { fileLists } from "./_files.ts";
 import { summarise } from "./_summary.ts";
-import { askExtensions, cancelled, type Supplied, unlessAborted } from "./_supplied.ts";
+import { askExtensions, cancelled, type Supplied } from "./_supplied.ts";
 import { count, measure, type Sizes } from "./_tokens.ts";
 import { keepRecentTokens } from "./settings.ts";
 
@@ -193,7 +194,7 @@ async function carryOut(ctx: Context, prepared: Prepared, supplied: Supplied | u
   const { sizes } = prepared;
   const tokensAfter = Math.ceil(sizes.prompt + conversation.log.contextSize.estimated * sizes.scale);
   const done = { conversation, reason: plan.reason, result, entryId, fromExtension: supplied !== undefined };
-  await unlessAborted(ctx.hook(sessionCompacted, done), signal);
+  await untilAborted(ctx.hook(sessionCompacted, done), signal, 0);
   return { result, tokensAfter };
 }
 

@@ -1,5 +1,5 @@
 // What extensions say before a compaction: that it is not wanted, or what it gives. Their code need not be typed.
-import { CommandError, type CompactionPlan, type Context, sessionBeforeCompact, z } from "mortise/extension";
+import { CommandError, type CompactionPlan, type Context, sessionBeforeCompact, untilAborted, z } from "mortise/extension";
 
 const Supplied = z.object({
   // Nothing at all would take the place of everything that was said.
@@ -20,7 +20,7 @@ export function cancelled(): CommandError {
 export async function askExtensions(ctx: Context, plan: CompactionPlan): Promise<Supplied | undefined> {
   if (!ctx.hasHooks(sessionBeforeCompact)) return undefined;
   const { log } = plan.conversation;
-  const given: unknown = await unlessAborted(ctx.hook(sessionBeforeCompact, plan, { signal: plan.signal }), plan.signal);
+  const given: unknown = await untilAborted(ctx.hook(sessionBeforeCompact, plan, { signal: plan.signal }), plan.signal, 0);
   if (plan.signal.aborted) throw cancelled();
   if (given === undefined || given === null) return undefined;
   const answer = Answer.safeParse(given);
@@ -35,14 +35,4 @@ export async function askExtensions(ctx: Context, plan: CompactionPlan): Promise
   if (firstKeptEntryId !== undefined && log.entry(firstKeptEntryId) === undefined)
     throw new CommandError(`An extension wants to keep an entry that is not there: ${firstKeptEntryId}`);
   return supplied;
-}
-
-/** The promise's value, or undefined with the abort. The promise goes on; its later failure is ignored. */
-export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => resolve(undefined);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }

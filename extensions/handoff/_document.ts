@@ -46,16 +46,12 @@ export async function writeDocument(
     signal,
   };
   try {
+    // A service that knows no such choice is asked again without; the instruction says the same in words.
     return documentOf(await sideRequest(ctx, { ...request, toolChoice: "none" }));
   } catch (error) {
-    if (!ProviderError.is(error)) throw error;
-    if (error.kind === "overflow") {
-      const text = `The conversation is too long for an account of it; compact it first (${error.message})`;
-      throw new ProviderError(text, "overflow", { cause: error });
-    }
-    // Some services know no such choice; the instruction says the same in words.
-    if (!/tool.?choice/i.test(error.message)) throw error;
-    return documentOf(await sideRequest(ctx, { ...request, toolChoice: "auto" }));
+    if (!ProviderError.is(error) || error.kind !== "overflow") throw error;
+    const text = `The conversation is too long for an account of it; compact it first (${error.message})`;
+    throw new ProviderError(text, "overflow", { cause: error });
   }
 }
 

@@ -10,6 +10,7 @@ import {
   sessionBeforeSwitch,
   sessionSwitched,
   type Taken,
+  untilAborted,
   z,
 } from "mortise/extension";
 import { seed, writeDocument } from "./_document.ts";
@@ -32,7 +33,7 @@ async function handOff(ctx: Context, customInstructions: string | undefined): Pr
   if (conversation.isStreaming) throw new CommandError("Cannot hand off while a response is in progress", "busy");
   const taken = conversation.take("handoff");
   try {
-    const document = await unlessAborted(documentOf(ctx, customInstructions, taken.signal), taken.signal);
+    const document = await untilAborted(documentOf(ctx, customInstructions, taken.signal), taken.signal, 0);
     if (document === undefined) throw cancelled();
     if (document === null || document === "") return null;
     const savedPath = await savedDocument(ctx, document);
@@ -60,15 +61,6 @@ async function documentOf(ctx: Context, customInstructions: string | undefined, 
   if (signal.aborted) throw cancelled();
   if (answer?.cancel === true) return null;
   return writeDocument(ctx, model, customInstructions, signal);
-}
-
-/** The promise's value, or undefined with the abort: an extension may be asked that listens to nothing. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => resolve(undefined);
-    signal.addEventListener("abort", onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }
 
 function needsKey(ctx: Context, api: string): boolean {

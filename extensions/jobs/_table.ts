@@ -12,8 +12,8 @@ import {
   type JobStart,
   type JobStatus,
   type Jobs,
+  redacted,
 } from "mortise/extension";
-import { maskedResult } from "./_mask.ts";
 
 /** How long an ended job can still be looked at (agent-semantics §8). */
 const KEPT_MS = 5 * 60_000;
@@ -161,7 +161,8 @@ export class JobTable implements Jobs {
     } catch (error) {
       result = { text: errorMessage(error), failed: true };
     }
-    result = maskedResult(this.#ctx, result);
+    // It reaches the conversation beside the results of tools, which are masked on their way.
+    result = redacted(this.#ctx, result);
     // A cancelled job stays cancelled, whatever its work says afterwards.
     if (job.status === "running") job.status = result.failed === true ? "failed" : "completed";
     job.text = result.text;

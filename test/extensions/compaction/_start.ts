@@ -1,4 +1,5 @@
 // A daemon with the scripted model service, and summaries told apart from answers.
+import { afterEach, expect } from "vitest";
 import { defineTool, type ProviderEvent, type ProviderRequest, z } from "../../../core/extension.ts";
 import { startDaemon, type TestDaemon } from "../../../core/testing.ts";
 import type { Frame } from "../../../protocol/frame.ts";
@@ -72,6 +73,22 @@ export async function startScene(
   });
   d.daemon.conversations.attached.select({ model: { ...scriptedModel, ...scene.model } });
   return { d, provider, summaries: () => provider.requests.filter(isSummary) };
+}
+
+/** Starts scenes that end with their test; no extension may have failed in one. Call it once per file. */
+export function startingScenes(use: (d: TestDaemon) => void): (scene: Scene) => ReturnType<typeof startScene> {
+  let current: TestDaemon;
+  afterEach(async () => {
+    const errors = ofType(current, "extension_error");
+    await current.stop();
+    expect(errors).toEqual([]);
+  });
+  return async (scene) => {
+    const made = await startScene(scene);
+    current = made.d;
+    use(current);
+    return made;
+  };
 }
 
 export const overflow = (request: ProviderRequest, window: number): Reply | undefined =>

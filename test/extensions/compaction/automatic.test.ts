@@ -1,21 +1,14 @@
 // Automatic compaction (agent-semantics §2.10, §12 items 30, 35, 36, 38, 39, 40; public-bugs 8C and 19).
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { ProviderRequest } from "../../../core/extension.ts";
 import type { TestDaemon } from "../../../core/testing.ts";
 import { calls, done, fail, Gate, says } from "../../support/scripted-provider.ts";
-import { answers, isSummary, ofType, overflow, type Scene, startScene, textOf, tokensOf } from "./_start.ts";
+import { answers, isSummary, ofType, overflow, type Scene, startingScenes, textOf, tokensOf } from "./_start.ts";
 
 let d: TestDaemon;
-afterEach(async () => {
-  const errors = ofType(d, "extension_error");
-  await d.stop();
-  expect(errors).toEqual([]);
+const start = startingScenes((made) => {
+  d = made;
 });
-const start = async (scene: Scene) => {
-  const made = await startScene(scene);
-  d = made.d;
-  return made;
-};
 const starts = () => ofType(d, "auto_compaction_start");
 const ends = () => ofType(d, "auto_compaction_end");
 const notices = () => ofType(d, "notice").filter((frame) => frame["source"] === "compaction");

@@ -1,21 +1,14 @@
 // Ways out where a compaction used to give up: models that name no window, services that say nothing, prompts that fit nowhere.
-import { afterEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { ProviderRequest } from "../../../core/extension.ts";
 import type { TestDaemon } from "../../../core/testing.ts";
 import { calls, done, fail, Gate, type Reply, says } from "../../support/scripted-provider.ts";
-import { answers, ofType, overflow, type Scene, startScene, textOf, tokensOf } from "./_start.ts";
+import { answers, ofType, overflow, startingScenes, textOf, tokensOf } from "./_start.ts";
 
 let d: TestDaemon;
-afterEach(async () => {
-  const errors = ofType(d, "extension_error");
-  await d.stop();
-  expect(errors).toEqual([]);
+const start = startingScenes((made) => {
+  d = made;
 });
-const start = async (scene: Scene) => {
-  const made = await startScene(scene);
-  d = made.d;
-  return made;
-};
 const ends = () => ofType(d, "auto_compaction_end");
 const notices = () => ofType(d, "notice").filter((frame) => frame["source"] === "compaction");
 const lastUser = (request: ProviderRequest) => textOf(request.messages.findLast((message) => message.role === "user"));

@@ -78,7 +78,7 @@ it("todo.eager always: no other tool works for the first prompt until there is a
   expect(JSON.stringify(provider.requests[1]?.messages.at(-1))).toContain("Write the plan with the todo tool first");
 });
 
-const TODO = { tool: "todo" };
+const planning = { tool: "todo" };
 
 it("todo.eager always: the model has no other choice, but three times at most and until there is a plan", async () => {
   const { d, provider } = await start("todo: {eager: always}", [
@@ -87,15 +87,27 @@ it("todo.eager always: the model has no other choice, but three times at most an
   ]);
   await d.prompt("Go");
   // Services that force nothing may give text: then the user is heard first.
-  expect(provider.requests.map(({ toolChoice }) => toolChoice)).toEqual([TODO]);
+  expect(provider.requests.map(({ toolChoice }) => toolChoice)).toEqual([planning]);
   await d.ask("new_session");
   await d.prompt("Go");
-  expect(provider.requests.slice(1).map(({ toolChoice }) => toolChoice)).toEqual([TODO, TODO, undefined, undefined, undefined]);
+  expect(provider.requests.slice(1).map(({ toolChoice }) => toolChoice)).toEqual([
+    planning,
+    planning,
+    undefined,
+    undefined,
+    undefined,
+  ]);
   await d.ask("new_session");
   await d.ask("set_todos", { phases: [] });
   provider.push(...["f", "g", "h", "i"].map((id) => plans(id, undefined)), says("I cannot"));
   await d.prompt("Go");
-  expect(provider.requests.slice(6).map(({ toolChoice }) => toolChoice)).toEqual([TODO, TODO, TODO, undefined, undefined]);
+  expect(provider.requests.slice(6).map(({ toolChoice }) => toolChoice)).toEqual([
+    planning,
+    planning,
+    planning,
+    undefined,
+    undefined,
+  ]);
 });
 
 it("todo.eager always: later prompts, and a plan of the host's, need none", async () => {
